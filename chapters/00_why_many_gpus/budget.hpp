@@ -30,8 +30,8 @@ enum class Optimizer { kSgd, kMomentum, kAdam };
 /// the square of the sequence (what FlashAttention also avoids); all but the input of each layer.
 enum class Recompute { kNothing, kAttention, kEverything };
 
-/// What data-parallel ranks split among themselves instead of each keeping a copy: nothing, the optimizer's values
-/// (ZeRO 1), also the gradients (ZeRO 2), also the weights (ZeRO 3, FSDP).
+/// Values that data-parallel ranks split among themselves instead of each keeping a copy: nothing, the optimizer's
+/// values (ZeRO 1), also the gradients (ZeRO 2), also the weights (ZeRO 3, FSDP).
 enum class Sharding { kNothing, kOptimizer, kGradients, kWeights };
 
 /// Choices by their command-line names: "fp32", "mixed".

@@ -123,7 +123,7 @@ Link fit_link(std::span<const LinkSample> samples) {
   double alpha = (u_sum * vv - v_sum * uv) / determinant;
   double seconds_per_byte = (v_sum * uu - u_sum * uv) / determinant;
   if (alpha < 0) alpha = 0, seconds_per_byte = v_sum / vv;  // the best line through the origin
-  if (!(seconds_per_byte > 0)) throw FormatError("larger messages took less time than small ones: this is no link");
+  if (!(seconds_per_byte > 0)) throw FormatError("larger messages took less time than small ones: this is not a link");
   return {alpha, 1 / seconds_per_byte};
 }
 

@@ -13,7 +13,7 @@
 
 namespace lockstep::plan {
 
-/// What is split among the ranks.
+/// The data that is split among the ranks.
 ///   kData      the batch: each rank has the whole model and M/P of the micro-batches.
 ///   kModel     the layers: each rank has L/P of them; the whole batch passes through one rank after another.
 ///   kTensor    every layer: each rank has 1/P of its heads and columns; all work on the same micro-batch.

@@ -15,7 +15,7 @@
 
 namespace lockstep::star {
 
-/// What the server and its clients agree on, and their timeout.
+/// The terms on which the server and its clients agree, and their timeout.
 struct MiniOptions {
   net::SocketAddress address{"127.0.0.1", 29400};  ///< The server's; port 0 picks a free one.
   int world_size = 4;                              ///< Clients, numbered from 0.

@@ -22,7 +22,7 @@ struct BackendInfo {
   std::string_view name;     ///< On command lines: "star".
   std::string_view summary;  ///< One line for users.
   bool is_built;
-  std::string_view how_to;  ///< What to install and do if it is not built.
+  std::string_view how_to;  ///< Advice if it is not built.
 };
 
 /// auto, star, ring, shared_memory, nccl, gloo and mpi, in this order, built or not.

@@ -35,7 +35,7 @@ NcclProcessGroup::NcclProcessGroup(comm::JobContext context, const NcclOptions& 
       stream_(chosen_device(options, this->context().local_rank)) {
   const auto deadline = Deadline::after(this->context().limits.join);
   const std::string prefix = concat("generation/", this->context().generation, "/nccl/", group_id(), "/");
-  const bool is_shared = take_census(this->context(), prefix, device(), options_.share_gpu, deadline);
+  const bool is_shared = exchange_device_ids(this->context(), prefix, device(), options_.share_gpu, deadline);
   const ncclUniqueId id = exchange_unique_id(this->context(), prefix, deadline);
   communicator_ = std::make_unique<Communicator>(this->context(), id, device(), is_shared, deadline);
   collectives_ = std::make_unique<NcclCollectives>(rank(), world_size(), stream_);

@@ -61,14 +61,14 @@ std::vector<std::vector<std::size_t>> awaited_parameters(const GradientBuckets& 
 
 DistributedDataParallel::DistributedDataParallel(nn::Module& module, comm::ProcessGroup& group,
                                                  const DdpOptions& options)
-    : module_(module),
+    : StepProtocol(group),
+      module_(module),
       group_(group),
       options_(options),
       buffers_(options.broadcast_buffers ? module.named_buffers() : std::vector<nn::NamedBuffer>()),
       buckets_(made_equal(free_parameters(module), module, group), group, options.bucket_limits),
       audit_(group, buckets_.parameters(), frozen_parameters(module), options),
-      targets_(group),
-      exchange_(buckets_, audit_, targets_, group, options.comm_hook) {
+      exchange_(buckets_, audit_, targets(), group, options.comm_hook) {
   broadcast_buffers();
   use_layout();
   register_module("module", module_);
@@ -88,6 +88,11 @@ void DistributedDataParallel::broadcast_buffers() {
   std::vector<comm::Work> works;
   issue_broadcasts(buffers_, group_, works);
   for (comm::Work& work : works) work.synchronize();
+}
+
+void DistributedDataParallel::begin_step(std::optional<std::int64_t> step) {
+  if (step) audit_.set_step(*step + 1);
+  broadcast_buffers();
 }
 
 void DistributedDataParallel::set_bucket_order(std::span<const std::string> names) {
@@ -138,7 +143,7 @@ void DistributedDataParallel::finish_step() {
 }
 
 double DistributedDataParallel::average(double value) {
-  const double mean = average_over_ranks(group_, value * targets_.weight());
+  const double mean = StepProtocol::average(value);
   require_sound_gradients();  // the host has waited for the other ranks' devices
   return mean;
 }

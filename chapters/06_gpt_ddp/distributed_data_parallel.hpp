@@ -7,6 +7,7 @@
 /// gradients is a *view* into it. A bucket *leaves* (its all-reduce is issued) when the gradients of all its parameters
 /// are final. Communication is *exposed* while the rank waits for it with nothing left to compute.
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -15,13 +16,11 @@
 #include <utility>
 #include <vector>
 
-#include "06_gpt_ddp/ddp/accumulation.hpp"
 #include "06_gpt_ddp/ddp/bucket_exchange.hpp"
 #include "06_gpt_ddp/ddp/gradient_audit.hpp"
 #include "06_gpt_ddp/ddp/gradient_buckets.hpp"
-#include "06_gpt_ddp/ddp/join.hpp"
 #include "06_gpt_ddp/ddp/options.hpp"
-#include "06_gpt_ddp/ddp/target_counter.hpp"
+#include "06_gpt_ddp/ddp/step_protocol.hpp"
 #include "06_gpt_ddp/ladder/reducer.hpp"
 #include "autograd/variable.hpp"
 #include "comm/process_group.hpp"
@@ -40,7 +39,7 @@ namespace lockstep::ddp {
 /// first step's backward, so that buckets fill in the order in which rank 0's gradients became ready. In that step
 /// nothing leaves earlier. Thread safety: none; one thread.
 /// @source Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 13(12), 2020.
-class DistributedDataParallel final : public nn::Module, private autograd::GradientObserver {
+class DistributedDataParallel final : public nn::Module, public StepProtocol, private autograd::GradientObserver {
  public:
   /// Copies rank 0's parameters and buffers to every rank, lays out the buckets and starts observing the gradients.
   /// @throws MismatchError  Ranks hold different parameters or buffers (number, names, shapes or dtypes).
@@ -73,58 +72,24 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   /// How long the last finished backward (on a GPU: the device) sat idle, waiting for communication.
   [[nodiscard]] std::chrono::nanoseconds exposed_communication() const noexcept { return audit_.exposed(); }
 
-  /// While it exists, backward() accumulates locally and sends nothing: for all micro-batches of a step but the last.
-  class NoSync {
-   public:
-    /// @param ddp  Must outlive this object.
-    explicit NoSync(DistributedDataParallel& ddp) noexcept : closed_(ddp.gate_) {}
-
-   private:
-    SyncGate::Closed closed_;
-  };
-  /// Accumulates locally until the returned object is destroyed.
-  [[nodiscard]] NoSync no_sync() noexcept { return NoSync(*this); }
-  /// Loops over the micro-batches of a step: no_sync() for all but the last (as Accelerate's accumulate()). With none
-  /// (see join()), contributes zeros to all other ranks' averages instead.
-  /// @param parts  Kept by the caller; a part with a `context` gives the step for messages.
-  template <typename Part>
-  [[nodiscard]] Accumulation<Part> accumulate(const std::vector<Part>& parts) {
-    return {gate_, parts, [this, &parts] {
-              if constexpr (requires(const Part& part) { part.context.step; }) {
-                if (!parts.empty()) audit_.set_step(parts.front().context.step + 1);
-              }
-              broadcast_buffers();
-              if (parts.empty()) contribute_nothing();
-            }};
-  }
-  template <typename Part>
-  void accumulate(std::vector<Part>&& parts) = delete;  // a temporary would be destroyed before the first part
-
-  /// Loops over a loader's batches if ranks may have different numbers of them: all ranks take part in every step until
-  /// none has data, and every target (not every rank) has the same weight in gradients and average(). Targets that the
-  /// loss ignores do not count (autograd::target_count()).
-  /// @param enable  False: a plain loop, for loaders of equal length without ignored targets.
-  /// @cost  An all-reduce of 16 bytes per step, while forward runs; scales the gradients in steps with unequal shares.
-  [[nodiscard]] JoinedBatches join(data::DataLoader& loader, bool enable = true) { return {targets_, loader, enable}; }
-
-  /// The mean of `value`, itself a mean over this rank's targets, over the targets of all ranks; the same on all of
-  /// them.
-  [[nodiscard]] double average(double value);
+  /// As StepProtocol::average(). @throws  As require_sound_gradients(), on a device.
+  [[nodiscard]] double average(double value) override;
 
   /// On a device, throws the faults that the last backward() did not wait for: for loops that neither clip nor average,
   /// before they save the parameters. Call on all ranks.
   /// @throws ContractError, Error  A rank's gradients are wrong; names them.
   void require_sound_gradients() override { audit_.require_sound_gradients(); }
 
-  /// Replaces backward() in a step without a batch: contributes zeros in every bucket. accumulate() calls it.
-  void contribute_nothing();
+  /// Contributes zeros in every bucket.
+  void contribute_nothing() override;
 
   /// Copies rank 0's buffers to every rank, if the options say so. accumulate() calls it before forward; backward()
   /// calls it at the end of each averaging step, for loops without accumulate() and for evaluations.
   void broadcast_buffers();
 
  private:
-  [[nodiscard]] bool is_syncing() const noexcept { return options_.average_gradients && gate_.is_open(); }
+  [[nodiscard]] bool is_syncing() const noexcept { return options_.average_gradients && is_last_part(); }
+  void begin_step(std::optional<std::int64_t> step) override;
   void on_gradient_ready(autograd::Variable& parameter) override;
   void on_backward_end() override;
   [[nodiscard]] Tensor veto() const override { return audit_.veto(); }
@@ -137,9 +102,7 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   std::vector<nn::NamedBuffer> buffers_;
   GradientBuckets buckets_;
   GradientAudit audit_;
-  TargetCounter targets_;
   BucketExchange exchange_;
-  SyncGate gate_;
   std::unordered_map<const autograd::Variable::Node*, std::size_t> index_of_;  // of the parameter in buckets_
   std::optional<Reducer> reducer_;                                             // for the current layout
   std::vector<std::size_t> ready_order_;  // parameters in order of readiness, until a step has settled the layout

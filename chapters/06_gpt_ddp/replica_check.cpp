@@ -65,9 +65,8 @@ void require_equal_columns(comm::ProcessGroup& group, std::span<const std::int64
 std::vector<std::string> describe_layout(const nn::Module& module) {
   std::vector<std::string> entries;
   for (const nn::NamedParameter& named : module.named_parameters()) {
-    const Tensor& value = named.parameter.value();
     const char* const kind = named.parameter.requires_grad() ? "parameter " : "frozen parameter ";
-    entries.push_back(concat(kind, named.name, " ", value.dtype(), " ", value.shape()));
+    entries.push_back(concat(kind, named.name, " ", named.parameter.dtype(), " ", named.parameter.shape()));
   }
   for (const nn::NamedBuffer& named : module.named_buffers()) {
     entries.push_back(concat("buffer ", named.name, " ", named.value.dtype(), " ", named.value.shape()));
@@ -114,7 +113,13 @@ bool replica_check_is_due(const run::Run& run) {
 }
 
 void require_equal_parameters(const nn::Module& module, comm::ProcessGroup& group, std::string_view when) {
-  const auto parameters = module.named_parameters();
+  std::vector<nn::NamedParameter> parameters = module.named_parameters();
+  for (const nn::NamedParameter& named : parameters) {
+    require(named.slice == Slice::of(named.slice.whole), "comparing replicas: ", named.name, " is only ",
+            named.slice.count(), " elements of ", named.slice.whole, ", and other ranks hold other elements of it; ",
+            "compare the whole module, after gather_values()");
+  }
+  std::erase_if(parameters, [](const nn::NamedParameter& named) { return !named.parameter.has_value(); });
   require_equal_columns(group, gather_rows(group, hashes_of(parameters)), parameters, when);
 }
 

@@ -31,11 +31,13 @@ namespace lockstep::ddp {
 /// before a checkpoint. The same on all ranks.
 [[nodiscard]] bool replica_check_is_due(const run::Run& run);
 
-/// Compares the parameters of all ranks bit for bit.
+/// Compares the parameters of all ranks bit for bit, if they are there: those released at the moment (the same on all
+/// ranks) are not fetched.
 ///
 /// @param when  For the message, for example "after step 100".
 /// @throws MismatchError  On every rank: names the first tensor that differs, and the ranks that differ from the
 ///                        majority (or from rank 0, if there is none).
+/// @throws ContractError  A parameter is only a part of one: ranks are meant to hold different elements.
 /// @cost   One pass over the parameters, and one all-reduce of world_size() * 8 bytes per tensor.
 void require_equal_parameters(const nn::Module& module, comm::ProcessGroup& group, std::string_view when);
 

@@ -18,7 +18,7 @@ AcceleratorOptions accelerator_options(const run::TrainOptions& options) {
           .even_batches = false,
           .device_placement = false,  // the GPT reads tokens in host memory, where its targets are counted
           .seed = options.seed,
-          .ddp = ddp::ddp_options(options)};
+          .ddp = ddp::ddp_options(options.parallel)};
 }
 
 void keep_state(run::Run& run, Accelerator& accelerator, ddp::DistributedDataParallel& ddp) {

@@ -1,5 +1,7 @@
 #include "base/command_line.hpp"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
@@ -10,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest_match.hpp"
+#include "base/terminal.hpp"
 #include "base/utf8.hpp"
 
 namespace lockstep {
@@ -33,7 +36,8 @@ std::string explain_extra(const CLI::App& app, const std::string& extra) {
 
 int report(const CLI::App& app, const std::string& message) {
   const std::string& name = app.get_name();
-  std::cerr << name << ": " << printable(message) << "  (" << name << " --help lists what there is)\n";
+  std::cerr << wrap_for(STDERR_FILENO,
+                        concat(name, ": ", printable(message), "  (", name, " --help lists the options)\n"));
   return 2;
 }
 
@@ -189,7 +193,8 @@ void report_lost_output(const std::string& program) {
 int run_guarded(const std::string& program, const std::function<int()>& body) noexcept {
   const auto report_error = [&program](const std::exception& error, int exit_code) {
     std::cout.flush();
-    std::cerr << concat(program, ": ", printable(explain(error)), "\n");  // one write: ranks share the stream
+    // One write: ranks share the stream.
+    std::cerr << wrap_for(STDERR_FILENO, concat(program, ": ", printable(explain(error)), "\n"));
     return exit_code;
   };
   try {

@@ -51,7 +51,7 @@ class Reading {
 
   Fault read() {
     for (const std::string& word : words_of(text_)) take(word);
-    if (!kind_) fail(text_, concat("says not what is to happen; name one of ", list_of_kinds()));
+    if (!kind_) fail(text_, concat("does not say what should happen; name one of ", list_of_kinds()));
     if (!rank_) fail(text_, concat("names no rank; write for example ", kExample));
     if (!step_) fail(text_, concat("names no step; write for example ", kExample));
     if (fault_.peer && *kind_ != Kind::kDrop && *kind_ != Kind::kCorrupt)
@@ -104,7 +104,7 @@ class Reading {
     } else if (number && unit == "x" && *number >= 1 && *number <= kLargestFactor) {
       fault_.factor = *number;
     } else {
-      fail(text_, concat("says not how slow: slow=0.5s adds half a second to each step (at most ", kLongestPause,
+      fail(text_, concat("does not say how slow: slow=0.5s adds half a second to each step (at most ", kLongestPause,
                          " s), slow=3x makes each three times as long (1 to ", kLargestFactor, ")"));
     }
   }
@@ -120,7 +120,7 @@ class Reading {
     try {
       return environment::parse_int(name, value.value_or(""), minimum, maximum);
     } catch (const FormatError& error) {
-      fail(text_, concat("is not right: ", error.what()));
+      fail(text_, concat("is invalid: ", error.what()));
     }
   }
 

@@ -56,9 +56,8 @@ std::optional<ForeignFile> explain_foreign_file(std::string_view beginning, cons
                        "its repository"};
   }
   if (begins_with_html(text)) {
-    return ForeignFile{
-        ForeignKind::kHtml,
-        "is an HTML page, as a download leaves that went to an error or a login page: download it again"};
+    return ForeignFile{ForeignKind::kHtml,
+                       "is an HTML page, probably an error or login page in place of the file: download it again"};
   }
   if (text.starts_with("PK\x03\x04")) {
     return ForeignFile{ForeignKind::kZip, "is a zip archive (torch.save() writes such files, too): unpack it first"};

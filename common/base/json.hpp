@@ -12,7 +12,7 @@ namespace lockstep {
 /// @throws nlohmann::json::parse_error  It is no JSON; says where.
 [[nodiscard]] nlohmann::json parse_json(std::string_view text);
 
-/// What to do with strings that are not valid UTF-8, which JSON requires.
+/// The treatment of strings that are not valid UTF-8, which JSON requires.
 enum class BadUtf8 {
   kThrow,
   kReplace  ///< Replaces them by U+FFFD.

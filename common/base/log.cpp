@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/environment.hpp"
+#include "base/terminal.hpp"
 #include "base/utf8.hpp"
 
 namespace lockstep {
@@ -43,7 +44,9 @@ void Logger::write(LogLevel level, std::string_view message) const noexcept {
     std::string line;
     if (!prefix_.empty()) line.append(prefix_).append(": ");
     line.append(label(level)).append(message);
-    line = printable(line).append("\n");
+    line = wrap_for(STDERR_FILENO, printable(line)).append("\n");
+    // A live line makes room; the next drawing brings it back below.
+    if (is_live_line_shown() && isatty(STDERR_FILENO) == 1) line.insert(0, kClearLiveLine);
     // One write(2) per line: on a pipe, the kernel keeps lines of several processes apart up to PIPE_BUF.
     while (::write(STDERR_FILENO, line.data(), line.size()) < 0 && errno == EINTR) continue;
   } catch (...) {

@@ -1,14 +1,58 @@
 #include "base/terminal.hpp"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <iomanip>
 #include <sstream>
 
 namespace lockstep {
+namespace {
+
+std::atomic<bool> is_shown_now = false;
+
+bool has_value(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+// Characters of a UTF-8 text: bytes that do not continue one.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
+}
+
+// The bytes of `line` that go on the next row: up to the last blank that leaves it at most `columns` characters, or to
+// the first blank behind a word that is longer. All of a line that fits.
+std::size_t bytes_of_row(std::string_view line, std::size_t columns) {
+  if (width_of(line) <= columns) return line.size();
+  std::size_t end = std::string_view::npos;
+  for (std::size_t at = line.find(' ', line.find_first_not_of(' ')); at != std::string_view::npos;
+       at = line.find(' ', at + 1)) {
+    if (end != std::string_view::npos && width_of(line.substr(0, at)) > columns) break;
+    if (line[at - 1] != ' ') end = at;
+  }
+  return std::min(end, line.size());
+}
+
+std::string wrap_line(std::string_view line, std::size_t columns, std::size_t hanging) {
+  std::string text;
+  for (std::string blanks;; blanks.assign(hanging, ' ')) {
+    const std::size_t room = columns - std::min(columns, blanks.size());
+    const std::size_t bytes = bytes_of_row(line, std::max<std::size_t>(room, 1));
+    text.append(blanks).append(line.substr(0, bytes));
+    const std::size_t rest = line.find_first_not_of(' ', bytes);
+    if (rest == std::string_view::npos) return text;
+    line.remove_prefix(rest);
+    text += '\n';
+  }
+}
+
+}  // namespace
 
 std::string with_digits(double value, int digits) {
   if (std::isnan(value)) return "nan";  // the sign of a NaN means nothing
@@ -36,9 +80,41 @@ std::string TextTable::text() const {
   return text;
 }
 
-bool wants_colours(int fd) {
-  const char* no_colour = std::getenv("NO_COLOR");
-  return isatty(fd) == 1 && (no_colour == nullptr || *no_colour == '\0');
+bool terminal_has_controls() { return has_value("TERM") && std::string_view(std::getenv("TERM")) != "dumb"; }
+
+bool terminal_has_colours() { return terminal_has_controls() && !has_value("NO_COLOR"); }
+
+bool wants_colours(int fd) { return isatty(fd) == 1 && terminal_has_colours(); }
+
+std::optional<int> terminal_columns(int fd) {
+  winsize size{};
+  if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
 }
+
+std::string wrap_words(std::string_view text, std::size_t columns, std::size_t hanging) {
+  constexpr std::size_t kNarrowHanging = 6;
+  std::string wrapped;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    wrapped += wrap_line(text.substr(0, end), columns, hanging <= columns / 2 ? hanging : kNarrowHanging);
+    if (end < text.size()) wrapped += '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return wrapped;
+}
+
+std::string wrap_for(int fd, std::string_view text, std::size_t hanging) {
+  const std::optional<int> columns = terminal_columns(fd);
+  return wrap_words(text, columns ? static_cast<std::size_t>(*columns) : kAnyColumns, hanging);
+}
+
+std::string live_line(std::string_view text) {
+  return std::string("\r\033[?7l").append(text).append("\033[J\033[?7h\r");
+}
+
+void set_live_line_shown(bool is_shown) noexcept { is_shown_now.store(is_shown, std::memory_order_relaxed); }
+
+bool is_live_line_shown() noexcept { return is_shown_now.load(std::memory_order_relaxed); }
 
 }  // namespace lockstep

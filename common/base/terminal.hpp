@@ -1,7 +1,11 @@
 #pragma once
 /// @file
 /// Output for people: numbers with fixed digits, aligned columns, colours if they are wanted.
+#include <cstddef>
+#include <limits>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lockstep {
@@ -23,8 +27,39 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Whether a program should write colours to `fd`: it is a terminal, and the variable NO_COLOR is unset or empty.
+/// Whether the user's terminal understands control sequences: TERM is set, and not "dumb".
+[[nodiscard]] bool terminal_has_controls();
+
+/// Whether colours are welcome on the user's terminal: it has controls, and NO_COLOR is unset or empty.
 /// @source no-color.org, "NO_COLOR" (2017).
+[[nodiscard]] bool terminal_has_colours();
+
+/// Whether a program should write colours to `fd`: it is a terminal, and terminal_has_colours().
 [[nodiscard]] bool wants_colours(int fd);
+
+/// The width of the terminal `fd`, now; nothing if it is not a terminal, or does not know its width.
+[[nodiscard]] std::optional<int> terminal_columns(int fd);
+
+/// For wrap_words(): lines stay as they are.
+inline constexpr std::size_t kAnyColumns = std::numeric_limits<std::size_t>::max();
+
+/// Breaks the lines of a text at blanks, so that each has at most `columns` characters; a longer word stays whole.
+/// @param hanging  Blanks before each line that continues another one; 6 if it is more than half of `columns`.
+[[nodiscard]] std::string wrap_words(std::string_view text, std::size_t columns, std::size_t hanging = 0);
+
+/// As wrap_words(), for text that is written to `fd`: whole lines unless it is a terminal.
+[[nodiscard]] std::string wrap_for(int fd, std::string_view text, std::size_t hanging = 0);
+
+/// The control sequences of a line that is redrawn in place. Its text is never wrapped by the terminal, however narrow
+/// that has become, and the cursor waits at its beginning: it finds the beginning again if a resized terminal wraps it.
+/// @source ECMA-48, "ED"; DEC private mode 7 (DECAWM), as in xterm's "Control Sequences".
+/// ED never comes at the screen's first place, where tmux moves the screen to its history instead of clearing it.
+inline constexpr std::string_view kClearLiveLine = "\r \033[J\r";
+[[nodiscard]] std::string live_line(std::string_view text);
+
+/// Says whether a live line is on the terminal, for other writers of this process. Thread safety: any thread.
+void set_live_line_shown(bool is_shown) noexcept;
+/// As set last; false at first.
+[[nodiscard]] bool is_live_line_shown() noexcept;
 
 }  // namespace lockstep

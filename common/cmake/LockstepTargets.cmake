@@ -7,26 +7,64 @@ include("${CMAKE_CURRENT_LIST_DIR}/LockstepPrecompile.cmake")
 # Sources that change seldom are compiled several at a time: what they include is read, and what they all instantiate is
 # generated, once for a batch. Not what a learner edits (chapters), and nothing in the preset dev, where each source
 # compiles alone, so that a change costs one source and a missing #include is found.
-# Each source has its batch, also where a release for students lacks others (an object stands in their place): names in
-# anonymous namespaces may be the same in two batches, and must not meet in one.
+# A batch is a source of ours, and not of CMake's unity builds, because those name their sources by absolute paths: with
+# paths from the project's root, ccache knows a batch of another clone without preprocessing it.
 function(lockstep_compile_in_batches target sources_in_batch)
   if(NOT LOCKSTEP_UNITY)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  get_target_property(sources ${target} SOURCES)
-  set(place 0)
-  foreach(source IN LISTS sources)
-    if(source MATCHES "\\.cpp(\\.o)?$")
-      math(EXPR batch "${place} / ${sources_in_batch}")
-      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP ${batch})
-      math(EXPR place "${place} + 1")
-    endif()
-  endforeach()
+  # Later, because sources may still get options of their own, with which they compile alone.
+  cmake_language(EVAL CODE "cmake_language(DEFER CALL lockstep_write_batches [[${target}]] ${sources_in_batch})")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # A type of one source that holds another of its anonymous namespace: in a batch g++ takes the source for a header.
     target_compile_options(${target} PRIVATE "$<${LOCKSTEP_IS_CXX}:-Wno-subobject-linkage>")
   endif()
+endfunction()
+
+# Each source has its batch, also where a release for students lacks others (an object stands in their place): names in
+# anonymous namespaces may be the same in two batches, and must not meet in one.
+function(lockstep_write_batches target sources_in_batch)
+  get_target_property(sources ${target} SOURCES)
+  set(compiled ${sources})
+  list(FILTER compiled INCLUDE REGEX "\\.cpp(\\.o)?$")
+  set(place 0)
+  foreach(source IN LISTS compiled)
+    math(EXPR batch "${place} / ${sources_in_batch}")
+    math(EXPR place "${place} + 1")
+    lockstep_compiles_alone(is_alone "${source}")
+    if(NOT is_alone)
+      get_filename_component(path "${source}" ABSOLUTE)
+      file(RELATIVE_PATH path "${PROJECT_SOURCE_DIR}" "${path}")
+      string(APPEND batch_${batch} "#include \"${path}\"\n")
+      list(REMOVE_ITEM sources "${source}")
+    endif()
+  endforeach()
+  foreach(number RANGE ${place})
+    if(batch_${number})
+      set(file "${CMAKE_CURRENT_BINARY_DIR}/${target}_batch_${number}.cpp")
+      file(CONFIGURE OUTPUT "${file}" CONTENT "${batch_${number}}" @ONLY)
+      list(APPEND sources "${file}")
+    endif()
+  endforeach()
+  get_target_property(before ${target} SOURCES)
+  set_target_properties(${target} PROPERTIES LOCKSTEP_SOURCES "${before}")  # for LockstepGraph.cmake
+  set_property(TARGET ${target} PROPERTY SOURCES ${sources})
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+endfunction()
+
+# An object, or a source with options of its own (COMPILE_ALONE: it wants none, and no batch).
+function(lockstep_compiles_alone result source)
+  set(is_alone OFF)
+  if(source MATCHES "\\.o$")
+    set(is_alone ON)
+  endif()
+  foreach(property COMPILE_ALONE COMPILE_OPTIONS COMPILE_DEFINITIONS SKIP_PRECOMPILE_HEADERS)
+    get_source_file_property(value "${source}" ${property})
+    if(value)
+      set(is_alone ON)
+    endif()
+  endforeach()
+  set(${result} ${is_alone} PARENT_SCOPE)
 endfunction()
 
 function(lockstep_reject_unknown caller)
@@ -154,7 +192,7 @@ function(lockstep_test name)
     lockstep_compile_as_test(${name})
   endif()
   lockstep_compile_in_batches(${name} 6)
-  set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set_source_files_properties(${arg_ALONE} PROPERTIES COMPILE_ALONE ON)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   # The settings of whoever runs the tests (`lockstep config`) must not change them.
   set(properties TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77 ENVIRONMENT XDG_CONFIG_HOME=/nonexistent)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import signal
 import sys
 import time
@@ -17,30 +18,63 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     root = Path(__file__).resolve().parents[2]
     parser = argparse.ArgumentParser(prog="lockstep docs", description="Builds the site of the course: lessons, guides, "
                                      "pairs side by side, and the reference of all public headers.")
-    parser.add_argument("--serve", action="store_true", help="then show it on this machine, until Ctrl-C")
+    parser.add_argument("--serve", action="store_true", help="show it on this machine, until Ctrl-C")
     parser.add_argument("--port", metavar="N", type=int, default=0, help="of --serve; a free one if left out")
     parser.add_argument("--out", type=Path, default=root / "build" / "docs" / "site", help="the folder to write")
     parser.add_argument("--root", type=Path, default=root, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
 
-def main() -> int:
-    options = parse(sys.argv[1:])
-    from lockstep_site import doxygen, serve, site  # only now: --help must work before anything is installed
+def build(options: argparse.Namespace) -> bool:
+    """Builds beside the finished site, and exchanges both folders at the end. Prints problems; false if there are any."""
+    from lockstep_site import doxygen, site  # only now: --help must work before anything is installed
 
     begin = time.monotonic()
+    out = options.out.resolve()
+    coming, going = (out.with_name(f"{out.name}.{word}") for word in ("next", "old"))
     try:
-        result = site.build(options.root.resolve(), options.out.resolve())
+        result = site.build(options.root.resolve(), coming)
     except doxygen.DocumentationError as error:
         print(f"{error}\nlockstep docs: these comments do not fit their headers: mend them, then try again", file=sys.stderr)
-        return 1
+        return False
+    shutil.rmtree(going, ignore_errors=True)
+    if out.exists():
+        out.rename(going)
+    coming.rename(out)
+    shutil.rmtree(going, ignore_errors=True)
     for problem in result.problems:
         print(problem, file=sys.stderr)
     if result.problems and not result.is_release:
         print(f"lockstep docs: {len(result.problems)} problems (above)", file=sys.stderr)
-        return 1
+        return False
     print(f"{result.page_count} pages in {time.monotonic() - begin:.0f} s: {options.out / 'index.html'}", flush=True)
-    return serve.serve(options.out, options.port) if options.serve else 0
+    return True
+
+
+def build_and_serve(options: argparse.Namespace) -> int:
+    """A site that is there already is shown while the new one is built."""
+    from lockstep_site import serve
+
+    is_there = (options.out / "index.html").is_file()
+    if not is_there and not build(options):
+        return 1
+    with serve.Server(options.out.resolve(), options.port) as server:
+        print(f"{server.address}  (Ctrl-C ends it)", flush=True)
+        is_good = True
+        if is_there:
+            made = time.strftime("%Y-%m-%d %H:%M", time.localtime((options.out / "index.html").stat().st_mtime))
+            print(f"This is the site of {made}; a new one is being built beside it.", flush=True)
+            is_good = build(options)
+            print("Reload the page to see the new one." if is_good else "The site has problems (above).", flush=True)
+        server.wait()
+    return 0 if is_good else 1
+
+
+def main() -> int:
+    options = parse(sys.argv[1:])
+    if options.serve:
+        return build_and_serve(options)
+    return 0 if build(options) else 1
 
 
 if __name__ == "__main__":

@@ -1,44 +1,13 @@
 #include "mine/gradients.hpp"
 
-#include <utility>
 #include <vector>
 
 #include "06_gpt_ddp/3_naive_ddp/naive_ddp.hpp"
 #include "06_gpt_ddp/4_buckets/buckets.hpp"
-#include "base/error.hpp"
+#include "mine/group_collectives.hpp"
 
 namespace lockstep::mine {
 namespace {
-
-// The collectives of the exercises, over a group of the library.
-class GroupCollectives final : public exercise::Collectives {
- public:
-  explicit GroupCollectives(comm::ProcessGroup& group) : group_(group) {}
-
-  [[nodiscard]] int rank() const noexcept override { return group_.rank(); }
-  [[nodiscard]] int world_size() const noexcept override { return group_.world_size(); }
-
-  [[nodiscard]] exercise::Work all_reduce(std::span<float> values) override {
-    return wrapped(group_.all_reduce(comm::host_buffer(values)));
-  }
-  [[nodiscard]] exercise::Work broadcast(std::span<float> values, int root) override {
-    return wrapped(group_.broadcast(comm::host_buffer(values), root));
-  }
-  [[nodiscard]] std::vector<std::int64_t> gather_rows(std::span<const std::int64_t> row,
-                                                      const std::source_location& /*where*/) override {
-    std::vector<std::int64_t> own(row.begin(), row.end()), rows(row.size() * static_cast<std::size_t>(world_size()));
-    group_.all_gather(comm::host_buffer(std::span(rows)), comm::host_buffer(std::span(own))).synchronize();
-    return rows;
-  }
-
- private:
-  static exercise::Work wrapped(comm::Work work) {
-    return exercise::Work(
-        [work = std::move(work)](const std::source_location& /*where*/) mutable { work.synchronize(); });
-  }
-
-  comm::ProcessGroup& group_;
-};
 
 std::vector<float> zeros_for(const nn::NamedParameter& parameter) {
   return std::vector<float>(static_cast<std::size_t>(parameter.parameter.value().count()));

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <iomanip>
 #include <sstream>
 #include <vector>
 
 #include "06_gpt_ddp/ddp/setup.hpp"
 #include "06_gpt_ddp/distributed_sampler.hpp"
-#include "base/environment.hpp"
 #include "base/error.hpp"
 #include "mine/adamw.hpp"
 #include "mine/gradients.hpp"
@@ -20,34 +18,12 @@
 namespace lockstep::mine {
 namespace {
 
-// A part of the run, and the exercises that it needs all of.
-struct Part {
-  const char* name;
-  std::vector<std::string> exercises;
-};
-
 const Part kRing = {"ring", {"02.1", "02.2"}};
 const Part kAdamW = {"AdamW", {"05.1"}};
 const Part kSampler = {"sampler", {"06.1"}};
 const Part kFlattened = {"averaging", {"06.3"}};
 const Part kBuckets = {"averaging", {"06.4"}};
 const Part kReducer = {"averaging", {"06.5"}};
-
-bool is_learners(const Part& part, const Fingerprints& files) {
-  return std::ranges::all_of(part.exercises, [&](const std::string& exercise) { return files.contains(exercise); });
-}
-
-// "yours (02.1 4f2a91, 02.2 0c77aa)", or what is missing.
-std::string owner_of(const Part& part, const Fingerprints& files) {
-  std::string present, missing;
-  for (const std::string& exercise : part.exercises) {
-    const auto file = files.find(exercise);
-    if (file != files.end()) present += concat(present.empty() ? "" : ", ", exercise, " ", file->second);
-    if (file == files.end()) missing += concat(missing.empty() ? "" : ", ", exercise);
-  }
-  if (missing.empty()) return concat("yours (", present, ")");
-  return present.empty() ? "ours" : concat("ours (yours, once ", missing, " has passed too)");
-}
 
 // The furthest rung that the learner has: 06.5 inside of the wrapper, else 06.4 or 06.3 after backward.
 const Part& averaging_part(const Fingerprints& files) {
@@ -77,27 +53,11 @@ double median_ms(comm::ProcessGroup& group, std::vector<float>& values) {
 }  // namespace
 
 Fingerprints learners_files() {
-  Fingerprints files;
-  std::istringstream words(environment::get("LOCKSTEP_MINE").value_or(""));
-  for (std::string word; words >> word;) {
-    const std::size_t equals = word.find('=');
-    const std::string exercise = word.substr(0, equals);
-    const bool is_known = std::ranges::any_of(
-        std::array{&kRing, &kAdamW, &kSampler, &kFlattened, &kBuckets, &kReducer},
-        [&](const Part* part) { return std::ranges::find(part->exercises, exercise) != part->exercises.end(); });
-    if (equals == std::string::npos || !is_known)
-      throw FormatError(concat("LOCKSTEP_MINE: \"", word, "\" is no EXERCISE=FINGERPRINT that this program uses"));
-    files[exercise] = word.substr(equals + 1);
-  }
-  return files;
+  return read_fingerprints(std::array{kRing, kAdamW, kSampler, kFlattened, kBuckets, kReducer});
 }
 
 std::string description(const Fingerprints& files) {
-  std::ostringstream text;
-  text << "whose code trains:\n";
-  for (const Part* part : {&kRing, &averaging_part(files), &kSampler, &kAdamW})
-    text << "  " << std::left << std::setw(11) << part->name << owner_of(*part, files) << "\n";
-  return text.str();
+  return describe(std::array{kRing, averaging_part(files), kSampler, kAdamW}, files);
 }
 
 std::unique_ptr<comm::ProcessGroup> make_group(const Fingerprints& files, const comm::JobContext& job) {
@@ -106,22 +66,22 @@ std::unique_ptr<comm::ProcessGroup> make_group(const Fingerprints& files, const 
 }
 
 std::unique_ptr<data::Sampler> make_sampler(const Fingerprints& files, std::int64_t dataset_size,
-                                            const comm::ProcessGroup& group, const run::TrainOptions& options) {
+                                            const comm::ProcessGroup& group, const run::RunOptions& options) {
   if (is_learners(kSampler, files) && !options.uneven)
     return make_learners_sampler(dataset_size, group.rank(), group.world_size(), options.seed);
   return std::make_unique<ddp::DistributedSampler>(dataset_size, group.rank(), group.world_size(),
                                                    ddp::sampler_options(options));
 }
 
-std::unique_ptr<optim::Optimizer> make_optimizer(const Fingerprints& files, const run::TrainOptions& options,
+std::unique_ptr<optim::Optimizer> make_optimizer(const Fingerprints& files, const run::OptimizerOptions& options,
                                                  const nn::Module& model) {
-  if (is_learners(kAdamW, files) && options.optimizer.name == "adamw")
-    return make_learners_adamw(nn::weight_decay_groups(model, options.optimizer.weight_decay));
+  if (is_learners(kAdamW, files) && options.name == "adamw")
+    return make_learners_adamw(nn::weight_decay_groups(model, options.weight_decay));
   return run::make_optimizer(options, model);
 }
 
-ddp::DdpOptions ddp_options(const Fingerprints& files, const run::TrainOptions& options) {
-  ddp::DdpOptions chosen = ddp::ddp_options(options);
+ddp::DdpOptions ddp_options(const Fingerprints& files, const run::RunOptions& options) {
+  ddp::DdpOptions chosen = ddp::ddp_options(options.parallel);
   if (!averages_after_backward(files)) return chosen;
   if (options.uneven || options.device.name != "cpu" || options.parallel.compress_gradients != "no")
     throw UsageError("the gradients of 06.3 and 06.4 are averaged on --device cpu, without --uneven and compression");

@@ -104,7 +104,7 @@ void RingGroup::run_all_reduce(const Call& call) {
   const Timer timer(call.deadline, [this] { interrupt(); });
   try {
     ring::reduce_scatter(values, place);
-    // Divided once, where it is complete: all ranks end with the same bits.
+    // Divided once, after it is complete: all ranks end with the same bits.
     const ring::Chunk done =
         ring::chunk_of(call.values.count, ring::finished_chunk_of(rank(), world_size()), world_size());
     comm::finish_mean(values.data() + done.begin, done.count, DType::kFloat32, call.op, world_size());

@@ -12,7 +12,7 @@ using test::Finished;
 using test::run_program;
 
 TEST_CASE("topology without a GPU says so in one line and counts as skipped", "[plan][chapter]") {
-  // A PATH without nvidia-smi, also where the test runs on a machine with GPUs.
+  // A PATH without nvidia-smi, even if the test runs on a machine with GPUs.
   const Finished result = run_program({built_program("topology")}, {{"PATH", "/nonexistent"}});
   CHECK(result.exit_code == 77);
   CHECK(result.out.empty());
@@ -20,7 +20,7 @@ TEST_CASE("topology without a GPU says so in one line and counts as skipped", "[
   CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
 }
 
-TEST_CASE("topology runs nvidia-smi where there is one", "[plan][chapter]") {
+TEST_CASE("topology runs nvidia-smi if there is one", "[plan][chapter]") {
   const test::TemporaryFolder folder;
   const std::string script =
       "#!/bin/sh\nwhile IFS= read -r line; do echo \"$line\"; done <\"" LOCKSTEP_TOPOLOGIES "/pcie_workstation.txt\"\n";

@@ -33,7 +33,7 @@ Topology random_topology(int gpus, const std::vector<Path>& words, unsigned seed
 }
 
 // The best ring by dynamic programming over sets of visited GPUs (Held and Karp, 1962): the greatest sum of strengths
-// of a closed way that uses no path weaker than `threshold`; -1 where there is none.
+// of a closed way that uses no path weaker than `threshold`; -1 if there is none.
 int best_sum(const Topology& topology, int threshold) {
   const int gpus = topology.gpu_count();
   std::vector<std::vector<int>> best(1 << gpus, std::vector<int>(gpus, -1));
@@ -143,12 +143,12 @@ TEST_CASE("wrong matrices are refused with line and column", "[plan][topology][c
       {"\tGPU0\tGPU1\nGPU0\t X \tSYS\n", "t:3:1: the row of GPU1 is missing"},
       {"\tGPU0\tGPU1\nGPU0\t X \tSYS\n\nGPU1\tSYS\t X \n", "t:3:1: the row of GPU1 is missing"},
       {"\tGPU0\tGPU1\nGPU1\tSYS\t X \n", "t:2:1: expected the row of GPU0, found GPU1"},
-      {"\tGPU0\tGPU1\nGPU0\tSYS\tSYS\n", "t:2:6: the path from GPU0 to GPU0 is SYS; X stands on the diagonal only"},
-      {"\tGPU0\tGPU1\nGPU0\t X \t X \n", "t:2:11: the path from GPU0 to GPU1 is X; X stands on the diagonal only"},
+      {"\tGPU0\tGPU1\nGPU0\tSYS\tSYS\n", "t:2:6: the path from GPU0 to GPU0 is SYS; X belongs on the diagonal only"},
+      {"\tGPU0\tGPU1\nGPU0\t X \t X \n", "t:2:11: the path from GPU0 to GPU1 is X; X belongs on the diagonal only"},
       {"\tGPU0\tGPU1\nGPU0\t X \tSYS\nGPU1\tPHB\t X \n", "t:3:6: GPU1 to GPU0 is PHB, but the way back is SYS"},
-      {"\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tSYS\t0-3\t0\n", "t:2:18: \"0\" stands in no column of the header"},
-      {"\tGPU0\tGPU0\n", "t:1:7: GPU0 stands twice in the header"},
-      {"\tGPU0\tNIC0\tGPU1\n", "t:1:12: GPU1 stands behind a network card; GPUs come first"},
+      {"\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tSYS\t0-3\t0\n", "t:2:18: \"0\" is not a column of the header"},
+      {"\tGPU0\tGPU0\n", "t:1:7: GPU0 occurs twice in the header"},
+      {"\tGPU0\tNIC0\tGPU1\n", "t:1:12: GPU1 comes after a network card; GPUs come first"},
   };
   for (const auto& [text, message] : wrong) {
     INFO(text);

@@ -71,7 +71,7 @@ TEST_CASE("a short read gives naive_server a wrong sum", "[star][chapter]") {
   CHECK_THAT(server.process().wait().out, !ContainsSubstring("the sum is [4, 8, 12]"));
 }
 
-TEST_CASE("naive_server believes whoever connects, and any bytes", "[star][chapter]") {
+TEST_CASE("naive_server believes anybody who connects, and any bytes", "[star][chapter]") {
   NaiveServer server;
   std::vector<net::StreamSocket> strangers = server.connect_four();
   for (net::StreamSocket& stranger : strangers) stranger.send_all(net::as_bytes("GET / HTTP/1"), Deadline::after(5s));

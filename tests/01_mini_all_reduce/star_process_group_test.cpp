@@ -18,10 +18,10 @@ const test::GroupFactory kSmallSegments = [](JobContext context) {
 
 }  // namespace
 
-TEST_CASE("the star reduces every dtype and operation rightly at every world size", "[star][chapter][multirank]") {
+TEST_CASE("the star reduces every dtype and operation correctly at every world size", "[star][chapter][multirank]") {
   test::check_all_reduce(kStar, 100003);
 }
-TEST_CASE("the star reduces rightly in many segments", "[star][chapter][multirank]") {
+TEST_CASE("the star reduces correctly in many segments", "[star][chapter][multirank]") {
   test::check_all_reduce(kSmallSegments, 0);
 }
 TEST_CASE("the star's bits are equal on all ranks and in every run", "[star][chapter][multirank]") {

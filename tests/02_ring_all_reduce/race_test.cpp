@@ -47,7 +47,7 @@ TEST_CASE("race counts what the busiest rank sends and predicts the time of each
     CHECK(rows["star" + text].at(0) == others * 48000);
     CHECK(rows["mesh" + text].at(0) == others * 48000);
     CHECK(rows["ring" + text].at(0) == 2 * others / ranks * 48000);
-    // Printed without digits behind the point.
+    // Printed without decimals.
     CHECK(std::abs(rows["star" + text].at(2) - (2 * 20 + 2 * others * buffer_us)) <= 0.51);
     CHECK(std::abs(rows["mesh" + text].at(2) - (20 + others * buffer_us)) <= 0.51);
     CHECK(std::abs(rows["ring" + text].at(2) - 2 * others * (20 + buffer_us / ranks)) <= 0.51);

@@ -43,10 +43,10 @@ std::vector<Traffic> traffic_of_all_reduce(int world_size, std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("the ring reduces every dtype and operation rightly at every world size", "[ring][chapter][multirank]") {
+TEST_CASE("the ring reduces every dtype and operation correctly at every world size", "[ring][chapter][multirank]") {
   test::check_all_reduce(kRing, 100003);
 }
-TEST_CASE("the ring reduces rightly in many segments", "[ring][chapter][multirank]") {
+TEST_CASE("the ring reduces correctly in many segments", "[ring][chapter][multirank]") {
   test::check_all_reduce(kSmallSegments, 0);
 }
 TEST_CASE("the ring's bits are equal on all ranks and in every run", "[ring][chapter][multirank]") {
@@ -104,7 +104,7 @@ TEST_CASE("a ring's deferred calls run in time", "[ring][chapter][multirank]") {
 TEST_CASE("ranks of a ring that disagree in any collective are told who did what", "[ring][chapter][multirank]") {
   test::check_mismatches_of_every_collective(kRing);
 }
-TEST_CASE("small buffers are reduced rightly at rank 0", "[ring][chapter][multirank]") {
+TEST_CASE("small buffers are reduced correctly at rank 0", "[ring][chapter][multirank]") {
   test::check_all_reduce(kDefaults, 0);
   test::check_bits_repeat(kDefaults);
   test::check_nan_propagates(kDefaults);

@@ -128,7 +128,7 @@ TEST_CASE("bus_bandwidth records what it prints", "[nccl][chapter][multirank]") 
   }
 }
 
-TEST_CASE("bus_bandwidth says who is left out, and ends as skipped where nobody is left", "[nccl][chapter]") {
+TEST_CASE("bus_bandwidth says who is left out, and ends as skipped if nobody is left", "[nccl][chapter]") {
   const test::Finished some = run({"--backends", "star,mpi", "--max-bytes", "1024", "--repeat", "1"});
   CHECK(some.exit_code == 0);
   CHECK_THAT(some.out, ContainsSubstring("mpi"));  // a column, or why there is none

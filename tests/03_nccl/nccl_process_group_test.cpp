@@ -90,7 +90,7 @@ ncclResult_t __wrap_ncclCommAbort(ncclComm_t communicator) {
   return __real_ncclCommAbort(communicator);
 }
 
-TEST_CASE("NCCL reduces every dtype and operation rightly at every world size", "[nccl][chapter][multirank]") {
+TEST_CASE("NCCL reduces every dtype and operation correctly at every world size", "[nccl][chapter][multirank]") {
   test::check_all_reduce(nccl_groups(), 100003);
 }
 TEST_CASE("NCCL's look-alike repeats bit for bit", "[nccl][chapter][multirank]") {
@@ -105,7 +105,8 @@ TEST_CASE("NCCL runs collectives in issue order", "[nccl][chapter][multirank]") 
 }
 TEST_CASE("NCCL's other collectives are right for every dtype, operation, root and count",
           "[nccl][chapter][multirank]") {
-  test::check_every_collective(nccl_groups());
+  // Without 4 and 8 ranks, a third of the time: calls of the look-alike are slow.
+  test::check_every_collective(nccl_groups(), {1, 2, 3, 5});
 }
 TEST_CASE("NCCL works in place", "[nccl][chapter][multirank]") { test::check_in_place(nccl_groups()); }
 TEST_CASE("grouped calls of NCCL move at the same time", "[nccl][chapter][multirank]") {

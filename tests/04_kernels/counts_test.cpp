@@ -1,4 +1,4 @@
-// What the emulator counts for rungs whose counts follow from their indices by hand, and that it finds nothing in any.
+// The emulator's counts for rungs whose counts follow from their indices by hand, and that it finds nothing in any.
 #include "04_kernels/measure/backend.hpp"
 #include "04_kernels/measure/problem.hpp"
 #include "support/catch.hpp"
@@ -52,7 +52,7 @@ TEST_CASE("Atomics and barriers of a reduction are those of its code", "[kernels
   CHECK(counts_of("reduction", "warp_shuffles", {1024}).barriers == 4);
 }
 
-TEST_CASE("What a compiler adds to __shared__ objects is not counted", "[kernels][chapter]") {
+TEST_CASE("Additions of a compiler to __shared__ objects are not counted", "[kernels][chapter]") {
   CHECK(counts_of("tensor_cores", "asynchronous_copies", {64, 64, 64}).atomics == 0);
 }
 

@@ -1,4 +1,4 @@
-// What the program `ladder` says.
+// The output of the program `ladder`.
 #include "04_kernels/measure/backend.hpp"
 #include "04_kernels/measure/problem.hpp"
 #include "support/catch.hpp"

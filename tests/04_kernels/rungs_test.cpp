@@ -15,7 +15,7 @@ using namespace lockstep::ladders;
 
 namespace {
 
-/// Skips the test where there is no device to run it on.
+/// Skips the test if there is no device to run it on.
 std::unique_ptr<Problem> make_problem(const LadderEntry& entry, std::span<const int> sizes) {
   static_cast<void>(test::accelerator());
   return entry.make(sizes, plain_registry());

@@ -55,7 +55,7 @@ TEST_CASE("evaluate says loss, perplexity and bits per byte, and counts each tok
   CHECK_THAT(finished.out, ContainsSubstring("over 14 predicted tokens"));
   const double loss = number_behind(finished.out, "loss"), bits = number_behind(finished.out, "bits per byte");
   CHECK(number_behind(finished.out, "perplexity") == Approx(std::exp(loss)).epsilon(1e-3));
-  CHECK(bits == Approx(loss * 14 / std::log(2) / 16).epsilon(1e-3));  // 16: bytes behind the first token
+  CHECK(bits == Approx(loss * 14 / std::log(2) / 16).epsilon(1e-3));  // 16: bytes after the first token
 }
 
 TEST_CASE("evaluate and generate refuse weights that are not finite, and name the tensor", "[05]") {

@@ -1,5 +1,5 @@
-// train_gpt_single on every kind of data: token files, random tokens, texts with subwords; and what it answers where
-// data, tokenizer and model do not go together.
+// train_gpt_single on every kind of data: token files, random tokens, texts with subwords; and the answers if data,
+// tokenizer and model do not go together.
 #include <filesystem>
 #include <fstream>
 
@@ -129,7 +129,7 @@ TEST_CASE("data, tokenizer and model that do not fit are answered with both numb
   CHECK_THAT(answer(trainer.train(trainer.path("t.bin"), {"--prompt", "300"})),
              ContainsSubstring("--prompt has the token 300"));
   CHECK_THAT(answer(trainer.train(trainer.path("t.bin"), {"--tokenizer", "sentencepiece"})),
-             ContainsSubstring("is no text that a tokenizer could learn from"));
+             ContainsSubstring("is not a text that a tokenizer could learn from"));
   fs::resize_file(trainer.path("t.bin"), 3000);
   CHECK_THAT(answer(trainer.train(trainer.path("t.bin"), {})), ContainsSubstring("it was cut off"));
 }

@@ -36,7 +36,7 @@ class BranchModel : public nn::Module {
   nn::Buffer shift_;
 };
 
-/// What every rank's `rank_main` threw; empty: nothing.
+/// The error of every rank's `rank_main`; empty: none.
 inline std::vector<std::string> messages_of(int world_size, const std::function<void(comm::JobContext)>& rank_main) {
   std::vector<std::string> messages;
   for (const RankOutcome& outcome : run_ranks(world_size, rank_main)) messages.push_back(outcome.message());

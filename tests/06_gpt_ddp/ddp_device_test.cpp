@@ -92,7 +92,7 @@ struct Rank {
   }
 };
 
-// What each rank's `body` threw; empty: nothing.
+// The error of each rank's `body`; empty: none.
 std::vector<std::string> messages_of(const std::function<void(Rank&)>& body, const ddp::DdpOptions& options = {}) {
   if (Device::count(test::accelerator().type) < kRanks) test::skip(concat("fewer than ", kRanks, " devices"));
   std::vector<std::string> messages;

@@ -1,4 +1,5 @@
-// What can be wrong with gradients, or allowed: unused parameters, changing graphs, numbers that are not finite.
+// Faults of gradients, and exceptions that are allowed: unused parameters, changing graphs, numbers that are not
+// finite.
 #include <limits>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// What a step of DistributedDataParallel may consist of: micro-batches, rebuilt buckets, tied weights, hooks,
+// Parts of a step of DistributedDataParallel: micro-batches, rebuilt buckets, tied weights, hooks,
 // buffers.
 #include <algorithm>
 #include <chrono>
@@ -27,7 +27,7 @@ std::vector<std::vector<std::size_t>> layout_of(const ddp::DistributedDataParall
   return layout;
 }
 
-// Where the buckets' memory is; null where they do not share it.
+// Where the buckets' memory is; null if they do not share it.
 const Storage* memory_of(const ddp::DistributedDataParallel& ddp) {
   const Storage* const first = ddp.buckets().front().gradients.storage().get();
   const auto is_elsewhere = [first](const ddp::Bucket& bucket) { return bucket.gradients.storage().get() != first; };
@@ -43,7 +43,7 @@ std::vector<float> gradients_alone(const std::vector<std::size_t>& branches, con
 
 constexpr std::chrono::milliseconds kComputing{10}, kSending{20};
 
-// A collective on which whoever waits for it waits kSending longer.
+// A collective that each waiting rank awaits kSending longer.
 class SlowWork final : public comm::WorkState {
  public:
   explicit SlowWork(comm::Work work) : work_(std::move(work)) {}
@@ -260,7 +260,7 @@ TEST_CASE("communication is exposed where backward waits for it, not where it st
   CHECK(backward - exposed >= kBuckets * kComputing);
 }
 
-TEST_CASE("rank 0's buffers are everybody's at the start and at the begin of each step", "[ddp][multirank]") {
+TEST_CASE("rank 0's buffers are everybody's at the start and at the beginning of each step", "[ddp][multirank]") {
   const bool is_on = GENERATE(true, false);
   std::vector<float> at_start(2), in_step(2);
   run_all(2, [&](comm::JobContext context) {

@@ -27,7 +27,7 @@ struct PartlyFrozen : BranchModel {
 
 TEST_CASE("a gradient of a parameter that was frozen when it was wrapped is an error on all ranks",
           "[ddp][multirank][fault]") {
-  // What each rank does between wrapping and its second backward, and whom the message names.
+  // The actions of each rank between wrapping and its second backward, and whom the message names.
   struct Case {
     std::string name;
     std::vector<bool> unfreezes;                     // by rank
@@ -195,7 +195,7 @@ TEST_CASE("a rank without data has rank 0's buffers after the step, too", "[ddp]
   CHECK(found == std::vector<float>(3, 7));
 }
 
-TEST_CASE("buffers stay each rank's own where the options say so, and where nothing is averaged", "[ddp][multirank]") {
+TEST_CASE("buffers stay each rank's own if the options say so, and if nothing is averaged", "[ddp][multirank]") {
   const auto plain = [](BranchModel& model, ddp::DistributedDataParallel&, const std::function<void()>& forward) {
     forward();
     model.loss({0, 1, 2}).backward();

@@ -19,8 +19,8 @@ data::TensorDataset samples_of(std::int64_t count) {
   return {Tensor::zeros({count, 1}), Tensor::zeros({count, 1}, DType::kInt32)};
 }
 
-// The mean of a value that is 1 on rank 0 and 0 on rank 1, over the targets, where rank 0 has `first` of them and rank
-// 1 `second`; `inside` runs in the loop before.
+// The mean of a value that is 1 on rank 0 and 0 on rank 1, over the targets, of which rank 0 has `first` and rank 1
+// `second`; `inside` runs in the loop before.
 double share_of_rank_0(std::int64_t first, std::int64_t second,
                        const std::function<void(ddp::DistributedDataParallel&)>& inside) {
   std::vector<double> shares(2);

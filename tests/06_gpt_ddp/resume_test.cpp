@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kSteps = 8;
 
-/// A folder with a text, and trainings on it.
+/// A folder with a text, and training runs on it.
 class Job {
  public:
   Job() {

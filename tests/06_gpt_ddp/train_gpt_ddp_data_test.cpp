@@ -1,4 +1,4 @@
-// What a rank count must not change about the data: which samples make up which batch, the validation loss, and the
+// The number of ranks must not change the data: which samples make up which batch, the validation loss, and the
 // tokenizer that all ranks and a later run share.
 #include <algorithm>
 #include <cmath>
@@ -125,7 +125,7 @@ TEST_CASE("a batch with less than a sample for some micro-batch is refused befor
                                "a multiple of 6"));
 }
 
-TEST_CASE("the validation loss does not depend on the rank count, also where ranks have fewer samples or none",
+TEST_CASE("the validation loss does not depend on the rank count, even if ranks have fewer samples or none",
           "[ddp][evaluation]") {
   const int validation_samples = GENERATE(1, 3, 13);
   std::vector<double> losses;

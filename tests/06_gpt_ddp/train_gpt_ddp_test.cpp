@@ -43,7 +43,7 @@ std::vector<std::string> training_options(const fs::path& folder, const std::str
           (folder / "runs").string()};
 }
 
-// world_size 0: train_gpt_single. `more` goes behind the other options, and counts where it repeats one.
+// world_size 0: train_gpt_single. `more` follows the other options, and overrides one that it repeats.
 test::Finished train(const fs::path& folder, int world_size, const std::string& seed,
                      const std::vector<std::string>& more) {
   std::vector<std::string> command;
@@ -199,7 +199,8 @@ TEST_CASE("several ranks show exposed communication, data wait, the slowest rank
   const std::string report = whole_file(run::latest_run(folder.path() / "runs").value() / "report.html");
   const std::size_t table = report.find("time goes");
   REQUIRE(table != std::string::npos);
-  for (const char* part : {"waiting for data", "rank 0", "rank 1", "exposed communication", "MiB at most", "slowest"}) {
+  for (const char* part :
+       {"waiting for data", "rank 0", "rank 1", "waiting for other ranks", "MiB at most", "slowest"}) {
     CHECK_THAT(report.substr(table), ContainsSubstring(part));
   }
 }
@@ -224,7 +225,7 @@ TEST_CASE("the option --no-sync lets the replicas drift, and the comparison name
 TEST_CASE("in bfloat16 one rank equals the single process, and several follow it", "[ddp][pair][bf16]") {
   const auto baseline = losses_of(metrics_of(0, "1", {"--bf16"}));
   CHECK(losses_of(metrics_of(1, "1", {"--bf16"})) == baseline);
-  // Each sample is computed as in one process: its rows of activations are the same bits. What differs is the order in
+  // Each sample is computed as in one process: its rows of activations are the same bits. Only the order differs in
   // which float32 gradients are added, as without --bf16. A weight that is then the next float32 can be rounded to the
   // next bfloat16, 2^-8 away, in the products of later steps: at most the roundings that bfloat16 has in any case, of
   // 42 activations and 17 weights each way.

@@ -49,7 +49,7 @@ TEST_CASE("the global batches are the same at every number of ranks", "[elastic]
   if (remainder == ddp::Remainder::kDrop && batch_size > kSamples) return;  // no batch at all
   const elastic::ElasticSamplerOptions options{.global_batch_size = batch_size, .seed = 5, .remainder = remainder};
   CAPTURE(world_size, batch_size);
-  // What one process reads, without the class under test.
+  // The samples of a single process, without the class under test.
   const Samples order = data::epoch_permutation(5, 0, kSamples);
   std::vector<Samples> expected;
   for (std::int64_t begin = 0; begin < kSamples; begin += batch_size) {

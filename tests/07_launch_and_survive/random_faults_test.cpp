@@ -46,7 +46,7 @@ int trials() {
   return static_cast<int>(environment::get_int("LOCKSTEP_RANDOM_FAULTS", 1, 1'000'000).value_or(std::ssize(kKinds)));
 }
 
-/// What is to happen.
+/// The planned faults.
 struct Trial {
   std::string kind;
   int rank = 0, step = 1;
@@ -175,7 +175,7 @@ std::string difference(const std::vector<run::StepMetrics>& found, const std::ve
   return problem;
 }
 
-// What is wrong with how a trial ended; empty: nothing.
+// The problem with a trial's end; empty: none.
 std::string run_trial(const Trial& trial, const std::vector<run::StepMetrics>& expected) {
   const Training training;
   const bool is_host = trial.kind == "host";

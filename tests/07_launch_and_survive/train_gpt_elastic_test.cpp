@@ -21,7 +21,7 @@ namespace {
 using Options = std::vector<std::string>;
 constexpr std::size_t kSteps = 6;
 
-/// A folder with a text, and training runs of 6 steps of 12 samples on it; `more` counts where it repeats an option.
+/// A folder with a text, and training runs of 6 steps of 12 samples on it; `more` overrides an option that it repeats.
 class Job {
  public:
   Job() { test::write_words(folder_ / "text.txt", 4000); }

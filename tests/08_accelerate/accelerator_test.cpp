@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kClip = 0.5;
 
-// What a loop without an accelerator comes to.
+// The results of a loop without an accelerator.
 std::vector<float> trained_by_hand(std::int64_t samples, std::int64_t batch_size, std::int64_t epochs,
                                    bool drop_last = true, Device device = {}) {
   Training training(samples, {.batch_size = batch_size, .drop_last = drop_last}, device);
@@ -74,7 +74,7 @@ std::vector<std::vector<float>> trained_on(int world_size, const AcceleratorOpti
 }
 
 // Gradients are sums of the same 12 float32 terms in another order: off by 12 * 2^-24 of the largest, or 1e-6. A step
-// of Adam is at most its learning rate, 1e-2, and turns such a relative error into a hundredth of 1e-6; where a
+// of Adam is at most its learning rate, 1e-2, and turns such a relative error into a hundredth of 1e-6; if a
 // gradient all but vanishes, the error can be as large as the gradient, and the step is off by up to the rate times the
 // share of the error: bounded here by a hundredth of a step. A wrong gradient is off by whole steps.
 constexpr double kTolerance = 1e-4;
@@ -193,7 +193,7 @@ TEST_CASE("micro-batches at hand are a range, with weights of their own", "[acce
 
 namespace {
 
-// What an evaluation collects, sample by sample.
+// The results of an evaluation, sample by sample.
 struct Evaluation {
   std::vector<std::int64_t> ids;
   std::vector<float> features;

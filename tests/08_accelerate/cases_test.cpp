@@ -11,7 +11,7 @@ using namespace lockstep;
 
 namespace {
 
-// What two ranks print.
+// The output of two ranks.
 std::string output_of(const std::string& program, const std::vector<std::string>& options) {
   std::vector<std::string> command{test::built_program("lockstep"), "launch", "--nproc", "2", "--",
                                    test::built_program(program)};
@@ -36,7 +36,7 @@ TEST_CASE("case 08.A shows its symptom, and the right program does not", "[accel
   CHECK(wrong.substr(0, wrong.find("accuracy")) == right.substr(0, right.find("accuracy")));  // with the same losses
 }
 
-// The optimizer steps within the steps' micro-batches: not to be seen where each step has one.
+// The optimizer steps within the steps' micro-batches: invisible if each step has one.
 TEST_CASE("case 08.B shows its symptom, and the right program does not", "[accelerate][program][case]") {
   const test::TemporaryFolder folder;
   const auto train = [&](const std::string& program, const std::string& micro_batches) {

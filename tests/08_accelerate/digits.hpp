@@ -58,7 +58,7 @@ struct Training {
   optim::Schedule schedule;
 };
 
-/// All parameters, one behind the other.
+/// All parameters, one after the other.
 inline std::vector<float> values_of(const nn::Module& model) {
   std::vector<float> all;
   for (const autograd::Variable& parameter : model.parameters()) {
@@ -68,7 +68,7 @@ inline std::vector<float> values_of(const nn::Module& model) {
   return all;
 }
 
-/// The largest difference of two lists of equal length; infinite where they are not.
+/// The largest difference of two lists of equal length; infinite if their lengths differ.
 inline double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
   if (a.size() != b.size()) return INFINITY;
   double largest = 0;

@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t kHalfBatchSize = 6;  // of all ranks together
 constexpr std::int64_t kHalfUpdates = 12;   // 72 samples
 
-// What a training came to on one rank.
+// The results of a training run on one rank.
 struct HalfCourse {
   std::vector<float> first = {}, last = {};  // parameters before and after it
   std::vector<double> losses = {}, scales = {};
@@ -87,7 +87,7 @@ TEST_CASE("a training in float16 follows float32, and its replicas stay equal", 
   CHECK(rounded[0].last != exact[0].last);
   // Two layers, forward and back, round about ten numbers on the way to a gradient: 10 * 2^-11 of it. Adam divides a
   // gradient by its own running size, so an update of at most the learning rate (0.01) is off by as much of itself,
-  // except where a gradient is so small that its sign is not known: then by a whole update. After 12 of them a
+  // except if a gradient is so small that its sign is not known: then by a whole update. After 12 of them a
   // parameter is off by 12 * 0.01 at most, and a loss, whose slope in any parameter is below 1, by far less for the few
   // such ones.
   for (std::size_t i = 0; i < exact[0].losses.size(); ++i) {

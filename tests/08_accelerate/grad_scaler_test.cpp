@@ -28,12 +28,12 @@ struct Overflow {
   std::int64_t update = 2;
 };
 
-// What a training came to.
+// The results of a training run.
 struct Course {
   std::vector<float> values;
-  std::vector<double> scales;        // behind each update
+  std::vector<double> scales;        // after each update
   std::vector<bool> skipped;         // by update
-  std::vector<double> rates;         // behind each update
+  std::vector<double> rates;         // after each update
   std::vector<bool> is_unchanged{};  // by update
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 std::shared_ptr<GradientState> no_state() { return std::make_shared<GradientState>(); }
 
-// What rank `rank` is dealt in `epoch`, from `consumed` positions of the job's order on.
+// The samples of rank `rank` in `epoch`, from `consumed` positions of the job's order on.
 std::vector<std::int64_t> dealt(std::int64_t samples, const ShardOptions& options, std::int64_t epoch = 0,
                                 std::int64_t consumed = 0) {
   data::RandomSampler whole(samples, 7);
@@ -71,7 +71,7 @@ TEST_CASE("an epoch that is continued deals what an uninterrupted one would have
   }
 }
 
-TEST_CASE("the wrapped sampler counts the samples of all ranks, also where they have unequal batches",
+TEST_CASE("the wrapped sampler counts the samples of all ranks, even if they have unequal batches",
           "[accelerate][loader]") {
   data::SequentialSampler whole(7);
   const auto shared = no_state();

@@ -1,4 +1,4 @@
-// What processes do together that has nothing to do with training.
+// Cooperation of processes apart from training.
 #include "08_accelerate/process/partial_state.hpp"
 
 #include <array>

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "08_accelerate/accelerator.hpp"
+#include "08_accelerate/process/partial_state.hpp"
 #include "base/error.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "digits.hpp"
@@ -29,7 +30,7 @@ struct Counter {
   void load_state_dict(const nlohmann::json& state) { value = state.get<std::int64_t>(); }
 };
 
-// What one rank has seen and made.
+// The state of one rank.
 struct Seen {
   std::vector<std::vector<std::int64_t>> ids;  // of each step, over all ranks, in the order of one process
   std::vector<double> losses;                  // of each step, this rank's
@@ -272,4 +273,25 @@ TEST_CASE("after free_memory other objects can be prepared, and are saved alone"
   auto [other_net, other_adam] = other.prepare(loaded.model, loaded.optimizer);
   other.load_state();
   CHECK(values_of(loaded.model) == values);
+}
+
+TEST_CASE("parts of parameters are not saved as if they were whole, of a model or of an optimizer",
+          "[accelerate][checkpoint]") {
+  class Part : public nn::Module {
+   public:
+    Part() { (void)register_part("weight", Tensor::zeros({6}), Slice::of({4, 3}).part({4, 10})); }
+  };
+  const TemporaryFolder folder;
+  const accelerate::PartialState ranks;
+  Part part;
+  optim::AdamW optimizer({nn::all_parameters(part)});
+  accelerate::SavedObjects model_alone, optimizer_alone;
+  model_alone.models.push_back({&part, {}});
+  optimizer_alone.optimizers.push_back(&optimizer);
+  for (const accelerate::SavedObjects& objects : {model_alone, optimizer_alone}) {
+    const auto refusal = ContainsSubstring("weight is only 6 elements of [4, 3]; save a sharded model with sharded::");
+    CHECK_THROWS_WITH(accelerate::save_objects(objects, ranks, folder.path(), {}, 0), refusal);
+    CHECK_THROWS_WITH(accelerate::load_objects(objects, ranks, folder.path()), refusal);
+  }
+  CHECK(fs::is_empty(folder.path()));
 }

@@ -1,4 +1,4 @@
-// The self-test passes where ranks train together, and fails where they do not.
+// The self-test passes if ranks train together, and fails if they do not.
 #include "08_accelerate/process/self_test.hpp"
 
 #include <string>

@@ -19,7 +19,7 @@ namespace {
 
 using Options = std::vector<std::string>;
 
-/// A folder with a text, and trainings on it; `more` counts where it repeats an option.
+/// A folder with a text, and training runs on it; `more` overrides an option that it repeats.
 class Job {
  public:
   Job() { test::write_words(folder_ / "text.txt", 4000); }

@@ -82,7 +82,7 @@ struct Options {
   bool is_link_given = false;
 };
 
-// What a program with these options is told; the exit code where that ends it.
+// The result for a program with these options; the exit code if that ends it.
 Outcome read(Options& options, std::vector<const char*> arguments) {
   lockstep::CommandLine line("A program", "race");
   line.add_option("--world-size", options.world_size, "Ranks").check(lockstep::whole_number(1, 8));

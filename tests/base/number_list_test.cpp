@@ -7,7 +7,7 @@
 
 using lockstep::list_numbers;
 
-TEST_CASE("few numbers are listed one by one, even where they follow each other", "[base]") {
+TEST_CASE("few numbers are listed one by one, even if they follow each other", "[base]") {
   CHECK(list_numbers({}).empty());
   CHECK(list_numbers(std::vector{7}) == "7");
   CHECK(list_numbers(std::vector{0, 1, 2, 3, 4, 5, 6, 9}) == "0, 1, 2, 3, 4, 5, 6, 9");

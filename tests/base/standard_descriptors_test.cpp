@@ -22,7 +22,7 @@ std::string target_of(int fd) {
   return error ? "closed" : path.string();
 }
 
-// What a static object's constructor finds, which runs before main().
+// The descriptors that a static object's constructor finds, which runs before main().
 const int first_free_at_start = [] {
   const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::close(fd);

@@ -34,7 +34,7 @@ struct Options {
   bool once = false, list = false, tiny = false;
 };
 
-// What every operation is made from, and how it is timed.
+// The inputs of every operation, and how it is timed.
 class DeviceBench {
  public:
   explicit DeviceBench(Options options)

@@ -1,4 +1,4 @@
-// What the emulator's engine costs: nanoseconds of this machine per thread and barrier, shuffle, atomic, thread,
+// The cost of the emulator's engine: nanoseconds of this machine per thread and barrier, shuffle, atomic, thread,
 // launch. They say how long tests take, nothing about a GPU. Prints one line per measurement: name, block size,
 // nanoseconds.
 #include <cuda_runtime.h>

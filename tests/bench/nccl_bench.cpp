@@ -4,7 +4,7 @@
 //   device  between two events in the stream;
 //   issue   until the call returns, on the thread that issues;
 //   cpu     processor time of all threads of the process (our watchdog, NCCL's own), until the stream is idle.
-// Where ranks share a GPU the device's time says nothing; issue and cpu still do.
+// If ranks share a GPU, the device's time says nothing; issue and cpu still do.
 #include <nccl.h>
 
 #include <algorithm>

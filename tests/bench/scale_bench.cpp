@@ -1,9 +1,9 @@
-/// What a job's control plane, store and joining cost as the number of ranks grows. Driven by scale.py; by itself it
+/// The cost of a job's control plane, store and joining as the number of ranks grows. Driven by scale.py; by itself it
 /// prints lines of JSON that only scale.py reads. Two ways to be ranks:
 ///
 ///   scale_bench play PORT WORLD_SIZE FIRST COUNT JOIN_SECONDS
 ///       plays the ranks [FIRST, FIRST + COUNT) in one process: each joins by comm::rendezvous() and has its own
-///       connections and its own control thread. Whoever plays rank 0 serves store and hub. It takes commands from
+///       connections and its own control thread. The player of rank 0 serves store and hub. It takes commands from
 ///       standard input, one a line, and answers each with a line:
 ///         idle SECONDS                     nothing but heartbeats
 ///         enter SECONDS PER_SECOND MS      all ranks enter collectives, and are in each for MS milliseconds
@@ -12,7 +12,7 @@
 ///         watch                            waits until all ranks know of a failure
 ///   scale_bench rank FOLDER
 ///       one real rank below `lockstep launch`, with a ring over TCP: joins, meets the others in barriers, stays idle,
-///       and then the last rank kills itself. What each rank sees goes to FOLDER/ranks.jsonl.
+///       and then the last rank kills itself. Each rank's observations go to FOLDER/ranks.jsonl.
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -260,7 +260,7 @@ void append_line(const std::string& path, const Json& content) {
 }
 
 int run_rank(const std::string& folder) {
-  ::signal(SIGTERM, SIG_IGN);  // the launcher ends the others soon after a death; this one shall say what it saw
+  ::signal(SIGTERM, SIG_IGN);  // the launcher ends the others soon after a death; this one should say what it saw
   Json record = {{"start_ns", now_ns()}};
   comm::JobContext context = comm::rendezvous("env://");
   const std::shared_ptr<comm::ControlPlane> control = context.control;

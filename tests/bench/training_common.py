@@ -12,8 +12,9 @@ WARM_UP = {"tiny": 5, "small": 3, "tutorial": 2}
 MODELS = {"tiny": (256, 128, 4, 128, 16), "small": (8192, 256, 6, 256, 8), "tutorial": (50257, 512, 6, 127, 32)}
 
 
-def measure_ours(model, world_size, threads, steps, warm_up, text, more=(), **environment):
-    """Median step time and peak memory of `train_gpt_single` or `train_gpt_ddp`, from its metrics; None if it fails."""
+def measure_ours(model, world_size, threads, steps, warm_up, text, more=(), program="train_gpt_ddp", **environment):
+    """Median step time and peak memory of `train_gpt_single` or, on several ranks, `program`, from its metrics; None if
+    it fails."""
     options = ["--model", model, "--steps", str(steps), "--validate-every", "0", "--save-every", "0"]
     options += ["--sample-tokens", "0", "--data", text, *more]
     with tempfile.TemporaryDirectory() as folder:
@@ -22,7 +23,7 @@ def measure_ours(model, world_size, threads, steps, warm_up, text, more=(), **en
             command = [os.path.join(BIN, "train_gpt_single"), *options]
         else:
             launch = [os.path.join(BIN, "lockstep"), "launch", "--nproc", str(world_size), "--"]
-            command = [*launch, os.path.join(BIN, "train_gpt_ddp"), *options]
+            command = [*launch, os.path.join(BIN, program), *options]
         peak_mib = peak_mib_of(command, OMP_NUM_THREADS=threads, **environment)
         lines = []
         for path in glob.glob(os.path.join(folder, "*", "metrics.jsonl")):

@@ -1,5 +1,5 @@
-// What judges say of wrong answers, besides the mistake of the bank that they resemble: what all wrong numbers have in
-// common, and what was not waited for. The mistakes of the banks are the answers.
+// The explanations of judges for wrong answers, besides the mistake of the bank that they resemble: what all wrong
+// numbers have in common, and what was not waited for. The mistakes of the banks are the answers.
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -53,7 +53,16 @@ constexpr Explained kExplained[] = {
     {"08.2", "remainder_of_zero", "a remainder of 0 means that the last batch is full"},
     {"08.3", "order_of_old_epoch", "of epoch 0's order, and epoch 1's belongs here"},
     {"08.3", "skips_samples", "3 samples have been skipped, not 3 batches"},
-    // What was not waited for, or goes on from step to step.
+    {"09.1", "cuts_each_parameter", "each parameter is cut into equal parts by itself, not the unit"},
+    {"09.1", "last_rank_takes_rest", "there is no padding, and the last rank owns what is left over"},
+    {"09.2", "local_norm", "each rank clips by the norm of its own part"},
+    {"09.2", "norm_of_whole_buckets", "which hold means in this rank's part only"},
+    {"09.2", "never_gathers", "no rank gets the values that others have updated"},
+    {"09.3", "stage_2_once", "no rank keeps whole gradients until then"},
+    {"09.3", "keeps_over_update", "units stay whole over the update"},
+    {"09.5", "counts_from_zero", "the first average comes after the first step"},
+    {"09.5", "resets_moments", "moments are set to zero when values are averaged"},
+    // Operations that were not waited for, or go on from step to step.
     {"06.2", "broadcast_not_awaited", "has issued a broadcast of 5 values and never waited for it"},
     {"06.2", "gradient_not_awaited", "and never waited for it"},
     {"06.3", "not_awaited", "has issued an all_reduce of"},

@@ -1,4 +1,4 @@
-// What must hold of every exercise, so that a verdict means something: exercise/gates.hpp lists it.
+// Conditions on every exercise, so that a verdict means something: exercise/gates.hpp lists it.
 #include "exercise/gates.hpp"
 
 #include <atomic>
@@ -34,7 +34,7 @@ std::vector<Exercise> built_exercises() {
   return catalogue;
 }
 
-// What is wrong with each exercise. Most of the time of a trial is waiting, so several exercises are tried at once.
+// The problems of each exercise. Most of the time of a trial is waiting, so several exercises are tried at once.
 std::string faults_of_all(std::string (Gates::*faults_of)(const Exercise&) const) {
   const std::vector<Exercise> catalogue = built_exercises();
   std::vector<std::string> faults(catalogue.size());

@@ -50,7 +50,7 @@ std::vector<std::byte> file_of(std::string_view header, std::size_t data_bytes) 
   return bytes_of_text(bytes);
 }
 
-// What may be read of an accepted file: every entry, inside the file, each once.
+// Reads everything of an accepted file: every entry, inside the file, each once.
 std::size_t read_everything(const checkpoint::SafetensorsFile& file) {
   std::size_t data_bytes = 0;
   std::set<std::string> names;

@@ -1,5 +1,5 @@
 #pragma once
-// The fuzzed parsers of checkpoints; not for others than targets.cpp.
+// The fuzzed parsers of checkpoints; used by targets.cpp only.
 #include "fuzz/net_targets.hpp"
 
 namespace lockstep::fuzz {

@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
-#include "comm/control/hub/hub.hpp"
+#include "comm/control/hub.hpp"
 #include "comm/control/wire.hpp"
 #include "comm/fingerprint.hpp"
 #include "comm/joining/init_method.hpp"
@@ -38,7 +38,7 @@ class HubHarness {
     hub_.step();
   }
 
-  // What the hub has said to all ranks. Throws FormatError for what no member could read.
+  // The hub's messages to all ranks. Throws FormatError for what no member could read.
   std::vector<ControlMessage> replies() {
     std::vector<ControlMessage> messages;
     for (net::FrameStream& rank : ranks_) {
@@ -226,7 +226,7 @@ void run_init_method(Input input) {
   try {
     const comm::Membership member = comm::read_membership(surroundings.init_method, {}, lookup);
     finding_unless(member.world_size >= 1 && member.world_size <= comm::kMaxWorldSize, "no world size");
-    finding_unless(member.rank >= 0 && member.rank < member.world_size, "no rank of this job");
+    finding_unless(member.rank >= 0 && member.rank < member.world_size, "not a rank of this job");
     finding_unless(member.local_rank >= 0 && member.local_rank < member.local_world_size, "no local rank");
     finding_unless(member.local_world_size <= member.world_size, "more local ranks than ranks");
     const bool needs_address = member.world_size > 1 && member.store_file.empty() && !member.running_store;

@@ -1,5 +1,5 @@
 #pragma once
-// The fuzzed parsers of the control plane and of joining; not for others than targets.cpp.
+// The fuzzed parsers of the control plane and of joining; used by targets.cpp only.
 #include "fuzz/net_targets.hpp"
 
 namespace lockstep::fuzz {

@@ -1,5 +1,5 @@
 #pragma once
-// The fuzzed parsers of common/gpu/emulator, one function each; not for others than targets.cpp.
+// The fuzzed parsers of common/gpu/emulator, one function each; used by targets.cpp only.
 #include "fuzz/targets.hpp"
 
 namespace lockstep::fuzz {

@@ -1,5 +1,5 @@
 #pragma once
-// The fuzzed parsers, one function each; not for others than targets.cpp.
+// The fuzzed parsers, one function each; used by targets.cpp only.
 #include "fuzz/targets.hpp"
 
 namespace lockstep::fuzz {

@@ -27,7 +27,7 @@ std::vector<Bytes> inputs_of(const fuzz::Target& target) {
   return inputs;
 }
 
-// What the target says about one input; empty: nothing to report.
+// The target's report on one input; empty: none.
 std::string finding_in(const fuzz::Target& target, const Bytes& input) {
   try {
     target.run(input);

@@ -10,7 +10,7 @@
 
 namespace lockstep::fuzz {
 
-// What is accepted must be what the writer makes: no two ways to say the same, nothing hidden behind a message.
+// An accepted message must be one that the writer makes: no two ways to say the same, nothing hidden behind a message.
 void run_store_protocol(Input input) {
   try {
     const store::Request request = store::decode_request(input);

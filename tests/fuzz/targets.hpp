@@ -2,7 +2,7 @@
 /// @file
 /// What is fuzzed: every parser that reads bytes of strangers, of damaged files or of an environment set by hand.
 ///
-/// A target takes any bytes. It returns where they were accepted or refused with the project's own errors; anything
+/// A target takes any bytes. It returns if they were accepted or refused with the project's own errors; anything
 /// else (another exception, a message that does not survive being written again, what a sanitizer finds) is a finding.
 #include <cstddef>
 #include <cstdint>

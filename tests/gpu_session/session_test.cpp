@@ -96,7 +96,7 @@ constexpr const char* kOneOfTwoIsSkipped =
     "echo 'skipped: 1 of 2 test cases'";
 constexpr const char* kAllAreSkipped =
     "echo 'skipped: fewer than 8 devices'; echo 'test cases: 2 | 2 passed'; echo 'skipped: 2 of 2 test cases'; exit 77";
-constexpr const char* kNoDevice = "device cuda:0: no NVIDIA GPU with a\n  driver is on this machine";
+constexpr const char* kNoDevice = "device cuda:0: this machine has no NVIDIA\n  GPU with a driver";
 
 std::string test_that_fails(const std::string& message) {
   return "echo '" + message + "'; echo 'test cases: 1 | 1 failed'; exit 1";

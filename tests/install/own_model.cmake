@@ -1,5 +1,6 @@
 # cmake -DBUILD=folder -DEXAMPLE=folder -DSCRATCH=folder -DCOMPILER=c++ -P own_model.cmake
-# Installs the build, and follows docs/own_model/README.md: one process, DDP and the accelerator have the same losses.
+# Installs the build, and follows docs/own_model/README.md: one process, DDP, sharded ranks and the accelerator have the
+# same losses.
 cmake_policy(VERSION 3.25)
 
 function(run result)
@@ -42,7 +43,7 @@ list(GET alone 4 last)
 if(NOT last LESS first)
   message(FATAL_ERROR "nothing is learned:\n${output}")
 endif()
-foreach(program IN ITEMS train_ddp train_accelerate)
+foreach(program IN ITEMS train_ddp train_sharded train_accelerate)
   run(output prefix/bin/lockstep launch --nproc 2 -- build/${program})
   read_losses(losses "${output}")
   foreach(loss expected IN ZIP_LISTS losses alone)

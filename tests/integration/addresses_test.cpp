@@ -46,7 +46,7 @@ class Job {
     for (int host = 0; host < 2; ++host) set_names(host, "");
   }
 
-  // What the host's /etc/hosts says, besides localhost.
+  // The entries of the host's /etc/hosts, besides localhost.
   void set_names(int host, const std::string& lines) const {
     write_file(names_of(host), "127.0.0.1 localhost\n::1 localhost\n" + lines);
   }

@@ -1,7 +1,8 @@
 // Training that saves after every step, killed by SIGKILL at random moments: a random rank, or the launcher. Whatever
 // was killed when, every checkpoint there is verifies, the newest one holds bit for bit what a run that was never
 // killed had saved at that step, and the next start goes on from it. A few trials, or as many as LOCKSTEP_KILL_TRIALS
-// says; then a summary is printed too: LOCKSTEP_KILL_TRIALS=1000 checkpoint_kill_test
+// says; then a summary is printed too: LOCKSTEP_KILL_TRIALS=1000 checkpoint_kill_test. The same with four ranks of
+// which each saves a part: LOCKSTEP_KILLS says how often, at most 200.
 #include <signal.h>
 
 #include <algorithm>
@@ -29,8 +30,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kSteps = 12;      // of a whole training: four epochs
-constexpr int kWorldSize = 2;   // of the run that is never killed
+constexpr int kSteps = 12;     // of a whole training: four epochs
+constexpr int kWorldSize = 2;  // of the run that is never killed, unless told otherwise
+constexpr int kShardedWorldSize = 4;
 constexpr int kLauncher = -1;   // in the place of a rank
 constexpr int kLongestMs = 90;  // from a rank's first line to the kill; about how long a whole training takes
 
@@ -42,6 +44,7 @@ struct Chain {
   std::string optimizer;
   bool has_fixed_world = true;  ///< Else every start has another number of ranks.
   int number = 0;
+  int world_size = kWorldSize;
 };
 
 test::Subprocess start(const fs::path& root, int world_size, int keep_last, const Chain& chain) {
@@ -51,7 +54,7 @@ test::Subprocess start(const fs::path& root, int world_size, int keep_last, cons
                           {{"OMP_NUM_THREADS", "1"}});
 }
 
-/// What the run that is never killed leaves: a checkpoint of every step, and each step's samples.
+/// The files of the run that is never killed: a checkpoint of every step, and each step's samples.
 struct Reference {
   test::TemporaryFolder folder;
   std::map<int, std::string> samples;
@@ -78,14 +81,14 @@ int last_number_after(const std::string& text, const std::string& before) {
   return std::stoi(text.substr(at + before.size()));
 }
 
-void record(Reference& reference, const std::string& optimizer) {
-  auto job = start(reference.folder.path(), kWorldSize, kSteps + 1, {.mode = "blocking", .optimizer = optimizer});
+void record(Reference& reference, const std::string& optimizer, int world_size) {
+  auto job = start(reference.folder.path(), world_size, kSteps + 1, {.mode = "blocking", .optimizer = optimizer});
   const test::Finished finished = job.wait();
   if (finished.exit_code != 0) reference.error = finished.err;
   collect_samples(finished.out, reference.samples);
 }
 
-// What is wrong with a checkpoint that must be the reference's of that step, bit for bit.
+// The problem with a checkpoint that must be the reference's of that step, bit for bit.
 std::string difference_from(const Reference& reference, const fs::path& found, int step) {
   for (const char* file : {"model.safetensors", "optimizer.safetensors"})
     if (read_file(found / file) != read_file(reference.checkpoint(step) / file))
@@ -93,7 +96,7 @@ std::string difference_from(const Reference& reference, const fs::path& found, i
   return "";
 }
 
-// What is wrong with the folder of checkpoints after a kill; `durable` is a step that had been saved before it.
+// The problem with the folder of checkpoints after a kill; `durable` is a step that had been saved before it.
 std::string problem_in(const fs::path& root, int durable, const Chain& chain, const Reference& reference) {
   const checkpoint::CheckpointFolder folder(root);
   const std::vector<fs::path> all = folder.list();
@@ -115,7 +118,7 @@ std::string problem_in(const fs::path& root, int durable, const Chain& chain, co
   }
 }
 
-/// What one chain has come to.
+/// The results of one chain.
 struct Progress {
   fs::path root;
   std::map<int, std::string> samples = {};
@@ -127,7 +130,7 @@ struct Progress {
   std::string problem = {};
 };
 
-// What a killed writer leaves; the next save, or the end of the training, removes it.
+// Leftovers of a killed writer; the next save, or the end of the training, removes it.
 std::string leftovers_in(const fs::path& root) {
   std::string names;
   for (const auto& entry : fs::directory_iterator(root)) {
@@ -148,7 +151,7 @@ void check_complete(Progress& progress, const Chain& chain, const Reference& ref
   if (chain.has_fixed_world && last) progress.problem += difference_from(reference, *last, kSteps);
 }
 
-/// What was killed.
+/// The process that was killed.
 struct Kill {
   bool was_delivered = false;  ///< Else the job had ended before.
   std::vector<pid_t> family;   ///< The processes of the job at that moment.
@@ -172,7 +175,7 @@ Kill kill_at_random(test::Subprocess& job, int victim, int fruitless, std::mt199
 
 // One start of the training, killed on its way or complete.
 void run_trial(Progress& progress, const Chain& chain, const Reference& reference, std::mt19937& random) {
-  const int world_size = chain.has_fixed_world ? kWorldSize : 1 + static_cast<int>(random() % 3);
+  const int world_size = chain.has_fixed_world ? chain.world_size : 1 + static_cast<int>(random() % 3);
   const auto dice = random() % 10;  // rank 0 writes, so it is the victim half of the time
   const int victim = dice < 5   ? 0
                      : dice < 8 ? static_cast<int>(random() % static_cast<unsigned>(world_size))
@@ -193,41 +196,80 @@ void run_trial(Progress& progress, const Chain& chain, const Reference& referenc
   progress.fruitless = saved > progress.saved ? 0 : progress.fruitless + 1;
   progress.saved = std::max(progress.saved, saved);
   const int durable =
-      chain.mode == "blocking" ? saved : saved - 1;  // a save in the background waits for the one before
+      chain.mode.ends_with("blocking") ? saved : saved - 1;  // a save in the background waits for the one before
   progress.problem += problem_in(progress.root, durable, chain, reference);
+}
+
+/// The outcomes of all chains of a test.
+struct Totals {
+  int kills = 0;
+  int chains = 0;
+  int completed = 0;
+  int torn_saves = 0;
+};
+
+// Kills one training until it is complete.
+void run_chain(Totals& totals, const Chain& chain, const Reference& reference, std::mt19937& random) {
+  const test::TemporaryFolder folder;
+  Progress progress{.root = folder / "checkpoints"};
+  fs::create_directories(progress.root);
+  while (!progress.is_complete && progress.problem.empty()) {
+    CAPTURE(chain.number, chain.mode, chain.optimizer, chain.has_fixed_world, progress.kills);
+    run_trial(progress, chain, reference, random);
+    CHECK(progress.problem == "");
+  }
+  totals.kills += progress.kills;
+  totals.torn_saves += progress.torn_saves;
+  ++totals.chains;
+  totals.completed += progress.is_complete ? 1 : 0;
+}
+
+void print(const Totals& totals) {
+  std::cout << totals.kills << " kills, " << totals.torn_saves << " of them in the middle of a save, in "
+            << totals.chains << " training runs, of which " << totals.completed << " were completed" << std::endl;
+}
+
+std::map<std::string, Reference> record_both(int world_size) {
+  std::map<std::string, Reference> references;
+  for (const char* optimizer : {"sgd", "adamw"}) {
+    record(references[optimizer], optimizer, world_size);
+    INFO(references[optimizer].error);
+    REQUIRE(references[optimizer].samples.size() == kSteps);
+  }
+  return references;
 }
 
 }  // namespace
 
 TEST_CASE("SIGKILL at any moment of a training leaves checkpoints from which it goes on bit for bit",
           "[integration][checkpoint][multirank]") {
-  std::map<std::string, Reference> references;
-  for (const char* optimizer : {"sgd", "adamw"}) {
-    record(references[optimizer], optimizer);
-    INFO(references[optimizer].error);
-    REQUIRE(references[optimizer].samples.size() == kSteps);
-  }
+  const std::map<std::string, Reference> references = record_both(kWorldSize);
   std::mt19937 random(20261121U);
-  int kills = 0, chains = 0, completed = 0, torn_saves = 0;
-  while (kills < trials()) {
-    const Chain chain{.mode = chains % 2 == 0 ? "background" : "blocking",
-                      .optimizer = chains / 2 % 2 == 0 ? "adamw" : "sgd",
-                      .has_fixed_world = chains % 3 != 2,
-                      .number = chains};
-    const test::TemporaryFolder folder;
-    Progress progress{.root = folder / "checkpoints"};
-    fs::create_directories(progress.root);
-    while (!progress.is_complete && progress.problem.empty()) {
-      CAPTURE(chain.number, chain.mode, chain.optimizer, chain.has_fixed_world, progress.kills);
-      run_trial(progress, chain, references[chain.optimizer], random);
-      CHECK(progress.problem == "");
-    }
-    kills += progress.kills;
-    torn_saves += progress.torn_saves;
-    ++chains;
-    completed += progress.is_complete ? 1 : 0;
+  Totals totals;
+  while (totals.kills < trials()) {
+    const Chain chain{.mode = totals.chains % 2 == 0 ? "background" : "blocking",
+                      .optimizer = totals.chains / 2 % 2 == 0 ? "adamw" : "sgd",
+                      .has_fixed_world = totals.chains % 3 != 2,
+                      .number = totals.chains};
+    run_chain(totals, chain, references.at(chain.optimizer), random);
   }
-  if (trials() > 100)
-    std::cout << kills << " kills, " << torn_saves << " of them in the middle of a save, in " << chains
-              << " trainings, of which " << completed << " were completed" << std::endl;
+  if (trials() > 100) print(totals);
+}
+
+// The oracle is a run of DDP, which sharded ranks must equal bit for bit.
+TEST_CASE("SIGKILL at any moment of a sharded training leaves checkpoints from which it goes on bit for bit",
+          "[integration][checkpoint][sharded][multirank]") {
+  const std::map<std::string, Reference> references = record_both(kShardedWorldSize);
+  const int kills = static_cast<int>(environment::get_int("LOCKSTEP_KILLS", 1, 200).value_or(12));
+  std::mt19937 random(20261126U);
+  Totals totals;
+  while (totals.kills < kills) {
+    const Chain chain{.mode = totals.chains % 2 == 0 ? "sharded_blocking" : "sharded_background",
+                      .optimizer = totals.chains / 2 % 2 == 0 ? "adamw" : "sgd",
+                      .has_fixed_world = totals.chains % 3 != 2,
+                      .number = totals.chains,
+                      .world_size = kShardedWorldSize};
+    run_chain(totals, chain, references.at(chain.optimizer), random);
+  }
+  if (kills > 100) print(totals);
 }

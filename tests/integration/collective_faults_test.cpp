@@ -46,7 +46,7 @@ const std::vector<std::string> kCollectives{"all_reduce", "broadcast", "reduce",
 
 int trials() { return static_cast<int>(environment::get_int("LOCKSTEP_FAULT_TRIALS", 1, 100000).value_or(1)); }
 
-// The number that follows `before`; -1 where it is not there.
+// The number that follows `before`; -1 if it is not there.
 long number_after(const std::string& text, const std::string& before) {
   const std::size_t at = text.find(before);
   return at == std::string::npos ? -1 : std::stol(text.substr(at + before.size()));

@@ -27,7 +27,9 @@ struct Training {
 };
 
 /// @param world_size  0: train_gpt_single.
-Training train(const fs::path& folder, int world_size, std::vector<std::string> more) {
+/// @param program     With ranks.
+Training train(const fs::path& folder, int world_size, const std::vector<std::string>& more,
+               const std::string& program = "train_gpt_ddp") {
   if (!fs::exists(folder / "text.txt")) {
     std::string text;
     for (int i = 0; i < 60; ++i)
@@ -40,7 +42,7 @@ Training train(const fs::path& folder, int world_size, std::vector<std::string> 
     command = {test::built_program("train_gpt_single")};
   } else {
     command = {test::built_program("lockstep"), "launch", "--nproc", std::to_string(world_size),
-               test::built_program("train_gpt_ddp")};
+               test::built_program(program)};
   }
   const std::vector<std::string> usual{"--data",
                                        (folder / "text.txt").string(),
@@ -99,6 +101,15 @@ TEST_CASE("train_gpt_ddp trains on devices as on the CPU", "[integration][06][gp
   check_equal(here, train(folder.path(), 2, {"--device", device_option()}));
   const Training compressed = train(folder.path(), 2, {"--compress-gradients", "bf16"});
   check_equal(compressed, train(folder.path(), 2, {"--device", device_option(), "--compress-gradients", "bf16"}));
+}
+
+TEST_CASE("train_gpt_sharded trains on devices what train_gpt_ddp trains, in each stage", "[integration][09][gpu]") {
+  const test::TemporaryFolder folder;
+  const Training expected = train(folder.path(), 2, {"--device", device_option()});
+  for (const char* const stage : {"1", "2", "3"}) {
+    INFO("stage " << stage);
+    check_equal(expected, train(folder.path(), 2, {"--device", device_option(), "--zero", stage}, "train_gpt_sharded"));
+  }
 }
 
 TEST_CASE("a trainer asked for a device that is not in its build ends as skipped, in one line", "[integration][05]") {

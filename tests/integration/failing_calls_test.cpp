@@ -76,7 +76,7 @@ class HalfARun {
   test::TemporaryFolder folder_;
 };
 
-/// What a finished run has left.
+/// The files of a finished run.
 struct Traces {
   std::string weights;                      ///< model.safetensors of the last step; empty: there is none.
   std::map<int, double> losses;             ///< By step, of metrics.jsonl.
@@ -131,7 +131,7 @@ Traces traces_in(const fs::path& place) {
   return traces;
 }
 
-// What a run that ended with 0 has not got, and one to which nothing happened has.
+// Files that a run lacks although it ended with 0; an undisturbed run has them.
 std::string missing_in(const Traces& traces, const Traces& whole) {
   std::string missing;
   if (traces.weights != whole.weights) missing += "the last step's weights; ";

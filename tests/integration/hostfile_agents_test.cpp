@@ -1,4 +1,4 @@
-// `lockstep launch --hostfile` where a script stands in for ssh: spares, hosts that are missing, signals.
+// `lockstep launch --hostfile` with a script in place of ssh: spares, hosts that are missing, signals.
 // (hostfile_test.sh does the rest with a real ssh.)
 #include <signal.h>
 

@@ -21,7 +21,7 @@ class Hosts {
   Hosts(const Hosts&) = delete;
   Hosts& operator=(const Hosts&) = delete;
 
-  /// Why this machine cannot do it; empty where it can.
+  /// Why this machine cannot do it; empty if it can.
   [[nodiscard]] static std::string why_unavailable();
   /// The same for links that are not perfect.
   [[nodiscard]] static std::string why_no_links();

@@ -1,4 +1,5 @@
-// What a job does when a rank dies, falls silent, stays away or disagrees, and when a stranger knocks: with processes.
+// The behaviour of a job when a rank dies, falls silent, stays away or disagrees, and when a stranger knocks: with
+// processes.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -29,7 +30,7 @@ std::vector<std::string> job_of(int world_size, const std::string& task, int vic
   return {test::built_program("rank_helper"), std::to_string(world_size), task, std::to_string(victim)};
 }
 
-// The word that follows `before` in the text; empty where it is not there.
+// The word that follows `before` in the text; empty if it is not there.
 std::string word_after(const std::string& text, const std::string& before) {
   const std::size_t at = text.find(before);
   if (at == std::string::npos) return "";

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
 /// A link between two network namespaces of this process's own making, which delays, limits, loses or stops what
-/// passes. (The kernel's netem does that too, where it is built in.)
+/// passes. (The kernel's netem does that too, if it is built in.)
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -12,10 +12,10 @@
 
 namespace lockstep::test {
 
-/// What a link does to each packet of each direction.
+/// The effects of a link on each packet of each direction.
 struct LinkQuality {
   std::chrono::microseconds delay{0};  ///< Before a packet arrives.
-  double bytes_per_second = 1e9;       ///< Packets queue behind each other.
+  double bytes_per_second = 1e9;       ///< Packets queue one after the other.
   int lose_one_in = 0;                 ///< 0: none.
 };
 
@@ -26,7 +26,7 @@ class MadeLink {
   struct End {
     std::string space, device;
   };
-  /// What passes: IP packets (a TUN device), or Ethernet frames, which a bridge takes as well (TAP).
+  /// The traffic: IP packets (a TUN device), or Ethernet frames, which a bridge takes as well (TAP).
   enum class Layer { kIp, kEthernet };
 
   /// @throws IoError  A device cannot be made.

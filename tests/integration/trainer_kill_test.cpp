@@ -33,7 +33,7 @@ namespace {
 constexpr int kSteps = 12;     // an epoch and a half
 constexpr int kWorldSize = 2;  // of the run that is never killed
 constexpr int kLauncher = -1;  // in the place of a rank
-// From a step's line to the kill at most: longer than a step and its save where the machine does nothing else.
+// From a step's line to the kill at most: longer than a step and its save if the machine does nothing else.
 constexpr int kLongestMs = 100;
 constexpr int kLongestStartMs = 300;       // the same for a job that starts or loads
 constexpr std::chrono::minutes kLimit{5};  // of a start; thousands of them meet a machine that is busy
@@ -51,7 +51,7 @@ class Training {
     write_file(folder_ / "text.txt", text);
   }
 
-  /// Goes on from the newest checkpoint; begins anew where none was saved.
+  /// Goes on from the newest checkpoint; begins anew if none was saved.
   [[nodiscard]] test::Subprocess start(int world_size) const {
     std::vector<std::string> command{
         test::built_program("lockstep"),      "launch", "--nproc",     std::to_string(world_size), "--",
@@ -69,7 +69,7 @@ class Training {
     const auto latest = run::latest_run(out());
     return latest ? checkpoint::CheckpointFolder(run::checkpoints_of(*latest)).list() : std::vector<fs::path>{};
   }
-  /// What a killed writer left.
+  /// Leftovers of a killed writer.
   [[nodiscard]] std::string leftovers() const {
     std::string names;
     const auto latest = run::latest_run(out());
@@ -132,7 +132,7 @@ void record(Reference& reference) {
   if (reference.error.empty()) reference.metrics = run::read_metrics(reference.training.run() / "metrics.jsonl");
 }
 
-// What is wrong with a checkpoint that must be the reference's of its step.
+// The problem with a checkpoint that must be the reference's of its step.
 std::string difference_from(const Reference& reference, const fs::path& found, bool has_reference_world) {
   const int step = step_of(found);
   const fs::path expected = reference.training.checkpoints().at(static_cast<std::size_t>(step - 1));
@@ -187,7 +187,7 @@ std::string problem_at_end(const Training& training, const Chain& chain, const R
   return problem;
 }
 
-// The process that is that rank of the job, or the launcher where there is none yet.
+// The process that is that rank of the job, or the launcher if there is none yet.
 pid_t process_of(const test::Subprocess& job, int rank) {
   using namespace std::string_literals;
   for (const pid_t pid : descendants_of(job.pid())) {
@@ -266,6 +266,6 @@ TEST_CASE("train_gpt_ddp, killed at any moment and resumed, is the training that
     completed += chain.is_complete ? 1 : 0;
     if (trials() > 100)
       std::cout << kills << " kills, " << torn_saves << " of them in the middle of a save, in " << chains
-                << " trainings, of which " << completed << " were completed" << std::endl;
+                << " training runs, of which " << completed << " were completed" << std::endl;
   }
 }

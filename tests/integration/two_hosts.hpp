@@ -18,7 +18,7 @@ class TwoHosts {
   TwoHosts(const TwoHosts&) = delete;
   TwoHosts& operator=(const TwoHosts&) = delete;
 
-  /// Why this machine cannot do it; empty where it can.
+  /// Why this machine cannot do it; empty if it can.
   [[nodiscard]] static std::string why_unavailable();
 
   /// `command` as it is run on a host.

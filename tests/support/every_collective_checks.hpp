@@ -1,15 +1,18 @@
 #pragma once
 /// @file
 /// One test body for every backend: the collectives other than all_reduce, broadcast and barrier.
+#include <vector>
+
 #include "support/collective_checks.hpp"
 
 namespace lockstep::test {
 
-/// reduce, all_gather, reduce_scatter, gather, scatter, all_to_all, send and recv: world sizes 1 to 5 and 8; counts 0,
-/// 1, P-1, P, P+1, 1000; every dtype and operation, every root; inputs unchanged; correct element by element.
-void check_every_collective(const GroupFactory& make_group);
+/// reduce, all_gather, reduce_scatter, gather, scatter, all_to_all, send and recv: counts 0, 1, P-1, P, P+1, 1000;
+/// every dtype and operation, every root; inputs unchanged; correct element by element.
+void check_every_collective(const GroupFactory& make_group, const std::vector<int>& world_sizes = {1, 2, 3, 4, 5, 8});
 
-/// The same, and all_reduce and broadcast, with 1,000,003 elements per rank: dtypes and operations in pairs.
+/// The same, and all_reduce and broadcast, with about a million elements over all ranks: dtypes and operations in
+/// pairs.
 void check_every_collective_at_scale(const GroupFactory& make_group);
 
 /// Every collective with more bytes per rank than the system's buffers hold (32 MiB): neighbours must not deadlock.

@@ -40,8 +40,8 @@ void make_steep(const nn::Module& model) {
 
 void make_gradient_infinite(const std::filesystem::path& run) {
   const auto options = run::options_from_json(parse_json(read_file(run / "options.json")));
-  const nn::Gpt model(options.model_config(), options.seed);
-  const std::unique_ptr<optim::Optimizer> optimizer = run::make_optimizer(options, model);
+  const nn::Gpt model(options.model.config(options.data.vocabulary_size), options.seed);
+  const std::unique_ptr<optim::Optimizer> optimizer = run::make_optimizer(options.optimizer, model);
   checkpoint::Contents contents;
   for (const nn::NamedParameter& named : model.named_parameters()) {
     contents.model.push_back({named.name, named.parameter.value()});

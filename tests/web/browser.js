@@ -18,8 +18,8 @@ async function launch() {
 }
 
 // A page with what is at `url`, and the list of everything it complained about or asked of the network.
-async function visit(browser, url, {width = 1280, height = 900, colorScheme = 'light', reducedMotion = 'reduce'} = {}) {
-  const context = await browser.newContext({viewport: {width, height}, colorScheme, reducedMotion});
+async function visit(browser, url, {width = 1280, height = 900, colorScheme = 'light', reducedMotion = 'reduce', javaScriptEnabled = true} = {}) {
+  const context = await browser.newContext({viewport: {width, height}, colorScheme, reducedMotion, javaScriptEnabled});
   const page = await context.newPage();
   const complaints = [];
   page.on('console', message => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
@@ -39,11 +39,13 @@ async function type(page, id, value) {
   await page.fill(`#${id}-value`, String(value));
 }
 
-// Rules of accessibility that the page breaks, and how much wider than the screen it is: nothing, it should be.
-async function problemsOf(page) {
-  await page.evaluate(fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
-  const result = await page.evaluate(() => globalThis.axe.run(document, {preload: false}));
+// Rules of accessibility that the page breaks, and how much wider than the screen it is: nothing, it should be. Or the
+// rules that a frame of the page breaks.
+async function problemsOf(page, frame = page.mainFrame()) {
+  await frame.evaluate(fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
+  const result = await frame.evaluate(() => globalThis.axe.run(document, {preload: false, iframes: false}));
   const problems = result.violations.map(({id, nodes}) => `${id}: ${nodes.map(node => node.target.join(' ')).join('; ')}`);
+  if (frame !== page.mainFrame()) return problems;
   const [whole, shown] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
   if (whole > page.viewportSize().width || shown !== page.viewportSize().width) problems.push(`the page is ${whole} px wide`);
   return problems;

@@ -4,7 +4,18 @@
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const {after, before, test} = require('node:test');
-const {launch, open, panels, problemsOf} = require('./browser.js');
+const path = require('node:path');
+const {launch, open, panelFolder, panels, problemsOf} = require('./browser.js');
+const {still} = require('./stills.js');
+
+// What is right: a number, or the button with the choice.
+const answers = {budgets: 130.5, ring: 6, warp: 32, step_together: '#question-same', overlap: '#question-25', sharded: 7.42};
+
+async function answer(page, answered) {
+  if (typeof answered === 'string') return page.press(answered, 'Enter');
+  await page.fill('#question-answer', String(answered));
+  return page.press('#question-answer', 'Enter');
+}
 
 let browser;
 before(async () => { browser = await launch(); });
@@ -21,7 +32,7 @@ async function exercise(page) {
   }
 }
 
-test('there are panels', () => assert.ok(panels.length >= 5));
+test('there are panels', () => assert.ok(panels.length >= 6));
 
 test('the rules find what is wrong, and a page that is too wide is seen', async () => {
   const {page, close} = await open(browser, panels[0], {width: 390});
@@ -47,6 +58,37 @@ for (const panel of panels) {
       });
     }
   }
+
+  test(`${panel}: asks a question, knows what is right, and lets go when it is skipped`, async () => {
+    const {page, complaints, close} = await open(browser, panel);
+    const right = answers[panel], isChoice = typeof right === 'string', said = () => page.textContent('#question-said');
+    assert.match(await page.textContent('#question-text'), /^Before you .*\?$/);
+    if (!isChoice) {
+      await page.press('#question-answer', 'Enter');
+      assert.equal(await page.getAttribute('#question-answer', 'aria-invalid'), 'true');
+    }
+    await answer(page, isChoice ? (await page.$$eval('#question button', all => all.map(({id}) => `#${id}`))).find(id => id !== right) : right * 2);
+    assert.match(await said(), /^You said .*\d/);
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'question-said');
+    assert.deepEqual(await problemsOf(page), []);
+    await page.reload();
+    await answer(page, right);
+    assert.match(await said(), /^Right\. .*\d/);
+    await page.reload();
+    await page.press('#question-show', 'Enter');
+    assert.match(await said(), /^[A-Z](?!ight\.|ou said).*\d/);
+    await page.reload();
+    await page.press('#question-skip', 'Enter');
+    assert.equal(await page.locator('#question').count(), 0);
+    assert.match(await page.evaluate(() => document.activeElement.tagName), /INPUT|SELECT|BUTTON/);
+    assert.deepEqual(complaints, []);
+    await close();
+  });
+
+  test(`${panel}: its still picture is what it draws (else: node tests/web/stills.js)`, async () => {
+    const withoutStyle = text => text.replace(/<style>.*<\/style>/s, '');
+    assert.equal(withoutStyle(fs.readFileSync(path.join(panelFolder, `${panel}.svg`), 'utf8')), withoutStyle(await still(browser, panel)));
+  });
 
   test(`${panel}: two sentences first, three things to notice and a chapter last`, async () => {
     const {page, close} = await open(browser, panel);

@@ -119,6 +119,58 @@ test('keyboard alone: compute, reduce, step, switch, start over', async () => {
   await close();
 });
 
+test('the all-reduce slides own gradients into their mean, which can be moved back and forth', async () => {
+  const {page, complaints, close} = await open(browser, 'step_together', {reducedMotion: 'no-preference'});
+  const numbers = () => page.$$eval('.numbers', all => all.map(each => [...each.children].map(value => value.textContent).join(' ')));
+  await page.check('#slowly');
+  await page.click('#next');
+  const own = await numbers();
+  assert.equal(new Set(own).size, 4);
+  assert.equal(await page.getAttribute('#mix', 'aria-disabled'), 'true');
+  await page.click('#next');
+  await page.waitForFunction(() => Number(document.getElementById('mix').value) > 5);  // it moves by itself
+  await page.fill('#mix', '0');
+  assert.deepEqual(await numbers(), own);
+  await page.fill('#mix', '100');
+  const means = await numbers();
+  assert.equal(new Set(means).size, 1);
+  await page.fill('#mix', '50');
+  const half = await numbers();
+  for (const [rank, text] of half.entries()) {
+    const number = each => Number(each.split(' ')[0].replace('\u2212', '-'));
+    assert.ok(Math.abs(number(text) - (number(own[rank]) + number(means[0])) / 2) < 0.0015, `rank ${rank}`);
+  }
+  await page.click('#next');  // in the middle of a movement: the step is that of the mean
+  assert.equal(await drift(page), '0');
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('the plane shows one place while replicas are equal, and one for each rank without the all-reduce', async () => {
+  const {page, close} = await open(browser, 'step_together');
+  const said = () => page.getAttribute('#plane svg', 'aria-label');
+  const saved = () => page.textContent('#saved');
+  await page.click('#ten');
+  assert.equal(await said(), 'All ranks are in one place');
+  const together = Number(await saved());
+  await page.click('#over');
+  await page.click('#reduce');
+  await page.click('#ten');
+  assert.equal(await said(), 'The ranks are in 4 places');
+  const worst = Number((await saved()).match(/others up to (\S+)\)/)[1]);
+  assert.ok(worst > together, 'a quarter of the data makes a worse model, though not of every rank');
+  await close();
+});
+
+for (const [width, height] of [[1366, 650], [390, 844]]) {
+  test(`buttons and all ranks are on one screen of ${width} x ${height}`, async () => {
+    const {page, close} = await open(browser, 'step_together', {width, height});
+    const bottom = async selector => Math.max(...await page.$$eval(selector, all => all.map(each => each.getBoundingClientRect().bottom)));
+    for (const selector of ['#next', '#ten', '#over', '#reduce', '.replica h3', '.replica .numbers']) assert.ok(await bottom(selector) < height, selector);
+    await close();
+  });
+}
+
 test('gradients are the slopes of the loss (finite differences)', () => {
   const samples = new model.Data(3).slice(0, 5), parameters = model.firstParameters(3), width = 1e-4;
   const {gradient} = model.lossAndGradient(parameters, samples);

@@ -1,5 +1,5 @@
-// What the panel "warp" draws, as a kernel: each line marked "case" is one request of one warp. warp.test.js compares
-// the panel's numbers with what ./lockstep emulate --metrics counts for that line.
+// The accesses that the panel "warp" draws, as a kernel: each line marked "case" is one request of one warp.
+// warp.test.js compares the panel's numbers with what ./lockstep emulate --metrics counts for that line.
 #include <cuda_runtime.h>
 
 #include <cstdio>

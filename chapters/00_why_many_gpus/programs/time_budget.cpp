@@ -45,8 +45,10 @@ int main(int argc, char** argv) {
   app.add_option("--parameters", work.parameters, "Weights, N").check(positive_number());
   app.add_option("--tokens", work.tokens, "Positions seen in training, D").check(positive_number());
   app.add_option("--tflops", peak_tflops, "Of one GPU by its data sheet; 312: A100, bf16").check(positive_number());
-  app.add_option("--utilisation", work.utilisation, "Share of that which is reached").check(real_number(0.001, 1));
-  app.add_option("--efficiency", work.efficiency, "What a GPU is worth among others").check(real_number(0.001, 1));
+  app.add_option("--utilisation", work.utilisation, "Share of that speed which is reached")
+      .check(real_number(0.001, 1));
+  app.add_option("--efficiency", work.efficiency, "Speed of a GPU among others, as a share of its speed alone")
+      .check(real_number(0.001, 1));
   app.add_option("--gpus", gpus, "How many; several numbers make several lines")
       .check(whole_number(1, 10'000'000))
       .without_default();

@@ -126,9 +126,9 @@ class Parser {
         fail(line.number, token.column, "this is a row; the header line above it (GPU0 GPU1 ...) is missing");
       }
       const bool is_late_gpu = is_gpu_name(token.text) && i > 0 && !topology_.devices.back().is_gpu();
-      if (is_late_gpu) fail(line.number, token.column, token.text, " stands behind a network card; GPUs come first");
+      if (is_late_gpu) fail(line.number, token.column, token.text, " comes after a network card; GPUs come first");
       const bool is_twice = std::ranges::count(topology_.devices, token.text, &TopologyDevice::name) > 0;
-      if (is_twice) fail(line.number, token.column, token.text, " stands twice in the header");
+      if (is_twice) fail(line.number, token.column, token.text, " occurs twice in the header");
       topology_.devices.emplace_back().name = token.text;
     }
     for (; i < line.tokens.size(); ++i) {  // each of the three affinity columns has one unique word
@@ -158,7 +158,7 @@ class Parser {
              "\"; known are X, NV1, NV2, ..., PIX, PXB, PHB, NODE, SYS");
       }
       if ((path->kind == PathKind::kSelf) != (i == row)) {
-        fail(line.number, token.column, "the path ", pair, " is ", token.text, "; X stands on the diagonal only");
+        fail(line.number, token.column, "the path ", pair, " is ", token.text, "; X belongs on the diagonal only");
       }
       paths.push_back(*path);
       places_.push_back({line.number, token.column});
@@ -169,7 +169,7 @@ class Parser {
   void read_affinity(TopologyDevice& device, const Line& line, std::size_t first) const {
     for (std::size_t i = first; i < line.tokens.size(); ++i) {
       if (i - first >= columns_.size()) {
-        fail(line.number, line.tokens[i].column, "\"", line.tokens[i].text, "\" stands in no column of the header");
+        fail(line.number, line.tokens[i].column, "\"", line.tokens[i].text, "\" is not a column of the header");
       }
       device.*columns_[i - first] = line.tokens[i].text;
     }

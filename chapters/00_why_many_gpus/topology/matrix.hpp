@@ -32,7 +32,7 @@ struct Path {
   [[nodiscard]] int strength() const noexcept;
 };
 
-/// What a path of that kind means, in a few words.
+/// The meaning of a path of that kind, in a few words.
 [[nodiscard]] std::string_view meaning_of(PathKind kind) noexcept;
 
 /// A row of the matrix: a GPU or a network card.

@@ -127,8 +127,8 @@ void prepare_sharing(int rank) {
 
 }  // namespace
 
-bool take_census(const comm::JobContext& context, const std::string& prefix, Device device, bool may_share,
-                 const Deadline& deadline) {
+bool exchange_device_ids(const comm::JobContext& context, const std::string& prefix, Device device, bool may_share,
+                         const Deadline& deadline) {
   device.require_available();
   const std::vector<Entry> entries = exchange(context, prefix, own_entry(device), deadline);
   const auto sharing = sharing_ranks(entries);

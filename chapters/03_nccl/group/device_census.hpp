@@ -20,7 +20,7 @@ namespace lockstep::nccl {
 /// @return  Whether another rank has the same GPU.
 /// @throws UsageError  Ranks have the same GPU and may not; the same message, naming them, on all ranks.
 /// @throws TimeoutError, PeerFailedError  A rank does not join, or the job fails meanwhile.
-[[nodiscard]] bool take_census(const comm::JobContext& context, const std::string& prefix, Device device,
-                               bool may_share, const Deadline& deadline);
+[[nodiscard]] bool exchange_device_ids(const comm::JobContext& context, const std::string& prefix, Device device,
+                                       bool may_share, const Deadline& deadline);
 
 }  // namespace lockstep::nccl

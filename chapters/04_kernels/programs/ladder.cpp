@@ -160,7 +160,7 @@ int climb(const Options& options) {
   if (sizes.size() != usual.size())
     throw UsageError(concat("--sizes takes ", entry.sizes, ", such as ", size_text(usual)));
   if (!Device{accelerator_type(), 0}.is_available()) {
-    throw UnavailableError(concat("no NVIDIA GPU with a driver is on this machine; LOCKSTEP_PRESET=cpu ./lockstep run ",
+    throw UnavailableError(concat("this machine has no NVIDIA GPU with a driver; LOCKSTEP_PRESET=cpu ./lockstep run ",
                                   "04 ladder -- ", entry.name, " climbs on the emulator"));
   }
   const std::vector<ListedRung> rungs = right_rungs(entry);

@@ -2,7 +2,7 @@
 //
 // Cut a text into samples and build a model; then, step by step: predict every
 // next token, learn how each weight changes the error, and move the weights.
-// What surrounds this (options, progress, files) is in common/train/run.
+// Options, progress and files are in common/train/run.
 #include <array>
 
 #include "05_gpt_single_device/text_generator.hpp"
@@ -59,7 +59,7 @@ int train(const run::TrainOptions& options) {
   const data::Corpus corpus = run::load_corpus(options);
   const data::Dataset& training = *corpus.training;
   const data::Dataset& validation = *corpus.validation;
-  const auto config = options.model_config(corpus.vocabulary_size);
+  const auto config = options.model.config(corpus.vocabulary_size);
   data::RandomSampler sampler(training.size(), options.seed);
   data::SequentialSampler validation_sampler(validation.size());
   const std::int64_t batch_size = options.batch_size;
@@ -76,7 +76,7 @@ int train(const run::TrainOptions& options) {
   // The model, and what moves its weights.
   const autograd::Autocast autocast(options.model.bf16);
   nn::Gpt model(config, {options.seed, device});
-  const auto chosen = run::make_optimizer(options, model);
+  const auto chosen = run::make_optimizer(options.optimizer, model);
   optim::Optimizer& optimizer = *chosen;
   const run::RunSummary facts =
       run::summarize_text_run(options, corpus, model);

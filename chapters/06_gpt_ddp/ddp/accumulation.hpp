@@ -35,7 +35,7 @@ class SyncGate {
   bool is_last_part_to_come_ = false;
 };
 
-/// The range of DistributedDataParallel::accumulate().
+/// The range of StepProtocol::accumulate().
 template <typename Part>
 class Accumulation {
  public:

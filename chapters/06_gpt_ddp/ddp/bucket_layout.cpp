@@ -41,7 +41,7 @@ std::size_t place(Bucket& bucket, std::span<const nn::NamedParameter> parameters
 
 // Holds gradients while their memory is laid out again. Several share a block, so that the freed pieces also fit other
 // tensors.
-class PlacesAside {
+class TemporaryGradients {
  public:
   [[nodiscard]] Tensor take(const nn::NamedParameter& named) {
     const Tensor& value = named.parameter.value();
@@ -89,7 +89,7 @@ std::size_t gradient_bytes(std::span<const nn::NamedParameter> parameters) {
 
 void place_buckets(std::vector<Bucket>& buckets, std::span<const nn::NamedParameter> parameters,
                    const std::shared_ptr<Storage>& memory) {
-  PlacesAside aside;
+  TemporaryGradients aside;
   for (const nn::NamedParameter& named : parameters) {
     if (named.parameter.node()->gradient.storage() == memory) named.parameter.rebind_gradient(aside.take(named));
   }

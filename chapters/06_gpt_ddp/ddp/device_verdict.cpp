@@ -38,7 +38,7 @@ void DeviceVerdict::count(const Bucket& bucket, bool is_refused) {
   kernels::count_non_finite_by_part(total_, by_part, bucket.gradients, ends_[bucket.index]);
 }
 
-void DeviceVerdict::take_own(std::span<GradientFault> faults) {
+void DeviceVerdict::read_local_faults(std::span<GradientFault> faults) {
   is_counting_ = false;
   const Tensor here = counts_.to(Device{});
   const std::span<const std::int64_t> by_place = here.span<std::int64_t>().subspan(1);
@@ -71,7 +71,7 @@ std::span<const std::int64_t> DeviceVerdict::arrived() const {
   return {reinterpret_cast<const std::int64_t*>(arrived_->data()), indices_.size() + 1};
 }
 
-std::optional<DeviceVerdict::Refusal> DeviceVerdict::settle() {
+std::optional<DeviceVerdict::Refusal> DeviceVerdict::finish_pending() {
   if (!pending_) return std::nullopt;
   step_end_.synchronize();
   Pending last = *std::exchange(pending_, std::nullopt);
@@ -88,12 +88,12 @@ std::optional<DeviceVerdict::Refusal> DeviceVerdict::settle() {
 void DeviceVerdict::warn_of_unread(const Logger& log) noexcept {
   if (std::uncaught_exceptions() > 0) return;
   try {
-    const auto refusal = settle();
+    const auto refusal = finish_pending();
     if (!refusal) return;
     log.warning(concat("step ", refusal->step, ": a rank's gradients were not finite or not complete, and parameters ",
-                       "were not updated; nobody asked for it before the end"));
+                       "were not updated; the program ended before it asked about this step"));
   } catch (const std::exception& error) {
-    log.warning(concat("the last step's end is not known: ", error.what()));
+    log.warning(concat("it is not known how the last step ended: ", error.what()));
   }
 }
 

@@ -23,7 +23,7 @@ namespace lockstep::ddp {
 /// buckets, and a nonzero total blocks updates on the device (veto(); compare found_inf of PyTorch's GradScaler and
 /// fused optimizers). So the host may learn of it later.
 ///
-/// Order of calls on every rank: lay_out(); then, in each step, count() for each bucket, end_step(), settle().
+/// Order of calls on every rank: lay_out(); then, in each step, count() for each bucket, end_step(), finish_pending().
 class DeviceVerdict {
  public:
   /// @param device  The device of all gradients.
@@ -36,7 +36,7 @@ class DeviceVerdict {
   void count(const Bucket& bucket, bool is_refused);
   /// Replaces end_step() in a step whose ranks exchange more than one count: adds this rank's counted faults to
   /// `faults`. Blocks the host.
-  void take_own(std::span<GradientFault> faults);
+  void read_local_faults(std::span<GradientFault> faults);
 
   /// Ends a step: the current stream waits for `works` and for the ranks' count, which the host can read later.
   /// @param works   The buckets in flight.
@@ -52,15 +52,15 @@ class DeviceVerdict {
   };
   /// Blocks the host until the last step's count is known, unless it has been read already.
   /// @return  Nothing if all gradients are sound. The same on all ranks.
-  [[nodiscard]] std::optional<Refusal> settle();
+  [[nodiscard]] std::optional<Refusal> finish_pending();
 
   /// At the end: warns if the last step was wrong and nothing has read its verdict.
   void warn_of_unread(const Logger& log) noexcept;
 
   /// Nonzero if the last step's gradients are wrong on some rank.
   [[nodiscard]] Tensor veto() const { return total_; }
-  /// How long the device sat idle, waiting for communication, in the last step that settle() or end_step() has seen
-  /// finished.
+  /// How long the device sat idle, waiting for communication, in the last step that finish_pending() or end_step() has
+  /// seen finished.
   [[nodiscard]] std::chrono::nanoseconds exposed() const noexcept { return exposed_; }
 
  private:

@@ -60,13 +60,13 @@ std::vector<GradientFault> GradientAudit::take_faults() {
 
 void GradientAudit::end_step(std::span<comm::Work> works, std::chrono::steady_clock::time_point begin) {
   if (verdict_ && !usage_.needs_census()) return end_step_on_device(works);
-  if (verdict_) verdict_->take_own(faults_);
+  if (verdict_) verdict_->read_local_faults(faults_);
   comm::Work counting = reduce_counts();
   for (comm::Work& work : works) work.synchronize();
   counting.synchronize();
   exposed_ = std::chrono::steady_clock::now() - begin;
   const std::span<const std::int64_t> counts = counts_.span<std::int64_t>();
-  if (usage_.needs_census()) usage_.take_census(counts.subspan(1));
+  if (usage_.needs_census()) usage_.apply_usage_counts(counts.subspan(1));
   usage_.end_step();
   const std::vector<GradientFault> faults = take_faults();
   if (counts.front() > 0) throw_gradient_faults(group_, watched_, faults, step_, advice_);
@@ -94,7 +94,7 @@ void GradientAudit::end_step_on_device(std::span<comm::Work> works) {
 
 void GradientAudit::require_sound_gradients() {
   if (!verdict_) return;
-  const auto refusal = verdict_->settle();
+  const auto refusal = verdict_->finish_pending();
   exposed_ = verdict_->exposed();
   if (refusal) throw_gradient_faults(group_, watched_, refusal->faults, refusal->step, advice_);
 }

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "device/memory_limit.hpp"
+
 namespace lockstep::ddp {
 namespace {
 
@@ -13,13 +15,17 @@ std::vector<std::size_t> reverse_order(std::size_t count) {
   return order;
 }
 
+std::shared_ptr<Storage> allocate_gradients(const std::vector<nn::NamedParameter>& parameters,
+                                            comm::ProcessGroup& group) {
+  const AllocationPurpose purpose("gradients of all parameters");
+  return group.allocate(gradient_bytes(parameters), parameters.front().parameter.device());
+}
+
 }  // namespace
 
 GradientBuckets::GradientBuckets(std::vector<nn::NamedParameter> parameters, comm::ProcessGroup& group,
                                  const BucketLimits& limits)
-    : parameters_(std::move(parameters)),
-      limits_(limits),
-      memory_(group.allocate(gradient_bytes(parameters_), parameters_.front().parameter.value().device())) {
+    : parameters_(std::move(parameters)), limits_(limits), memory_(allocate_gradients(parameters_, group)) {
   fill(reverse_order(parameters_.size()));
 }
 

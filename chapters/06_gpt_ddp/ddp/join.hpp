@@ -10,7 +10,7 @@
 
 namespace lockstep::ddp {
 
-/// The range of DistributedDataParallel::join(): this rank's batches, then empty ones while others still have some.
+/// The range of StepProtocol::join(): this rank's batches, then empty ones while others still have some.
 /// Loops may be nested, each with its own range: once the inner loop has ended or been left, the outer loop's step
 /// counts as before. Thread safety: none; one iteration at a time.
 class JoinedBatches {

@@ -37,7 +37,7 @@ void ParameterUsage::find_faults(std::span<GradientFault> faults) {
   }
 }
 
-void ParameterUsage::take_census(std::span<const std::int64_t> users) {
+void ParameterUsage::apply_usage_counts(std::span<const std::int64_t> users) {
   is_unused_everywhere_.resize(parameters_.size());
   for (std::size_t i = 0; i < parameters_.size(); ++i) is_unused_everywhere_[i] = users[i] == 0;
 }

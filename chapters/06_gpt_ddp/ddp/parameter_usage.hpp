@@ -40,7 +40,7 @@ class ParameterUsage {
   /// By parameter: whether this rank uses it.
   [[nodiscard]] const std::vector<bool>& own() const noexcept { return is_used_; }
   /// @param users  By parameter, how many ranks use it.
-  void take_census(std::span<const std::int64_t> users);
+  void apply_usage_counts(std::span<const std::int64_t> users);
 
   /// Removes the zeros of parameters that no rank has used, and ends the step.
   void end_step();

@@ -8,26 +8,41 @@
 
 #include "03_nccl/choose_backend.hpp"
 #include "base/affinity.hpp"
+#include "comm/control/control_plane.hpp"
+#include "device/memory_limit.hpp"
 #include "launch/cores.hpp"
 
 namespace lockstep::ddp {
 
-std::unique_ptr<comm::ProcessGroup> make_group(const run::TrainOptions& options, comm::JobContext job, Device device) {
-  return backend::make_process_group(options.parallel.backend, std::move(job),
-                                     {.device = device, .share_gpu = options.device.share_gpu});
+namespace {
+
+// A rank that --memory-limit stops says so on all ranks: they would only learn that it has left.
+void tell_of_refused_allocations(const comm::JobContext& job) {
+  on_refused_allocation([control = std::weak_ptr(job.control), rank = job.global_rank(job.rank)](const auto& message) {
+    if (const auto plane = control.lock()) plane->abort({comm::FailureKind::kAborted, rank, message});
+  });
 }
 
-DistributedSamplerOptions sampler_options(const run::TrainOptions& options) {
+}  // namespace
+
+std::unique_ptr<comm::ProcessGroup> make_group(const run::ParallelOptions& parallel, const run::DeviceOptions& devices,
+                                               comm::JobContext job, Device device) {
+  if (!devices.memory_limit.empty()) tell_of_refused_allocations(job);
+  return backend::make_process_group(parallel.backend, std::move(job),
+                                     {.device = device, .share_gpu = devices.share_gpu});
+}
+
+DistributedSamplerOptions sampler_options(const run::RunOptions& options) {
   return {.seed = options.seed, .remainder = options.uneven ? Remainder::kKeep : Remainder::kDrop};
 }
 
-DdpOptions ddp_options(const run::TrainOptions& options) {
-  return {.average_gradients = !options.parallel.no_sync,
-          .comm_hook = options.parallel.compress_gradients == "bf16" ? bf16_compress_hook() : all_reduce_hook};
+DdpOptions ddp_options(const run::ParallelOptions& parallel) {
+  return {.average_gradients = !parallel.no_sync,
+          .comm_hook = parallel.compress_gradients == "bf16" ? bf16_compress_hook() : all_reduce_hook};
 }
 
-nn::InitScope init_scope(const run::TrainOptions& options, int rank, Device device) {
-  return rank == 0 ? nn::InitScope(options.seed, device) : nn::InitScope::skip_init(device);
+nn::InitScope init_scope(std::uint64_t seed, int rank, Device device) {
+  return rank == 0 ? nn::InitScope(seed, device) : nn::InitScope::skip_init(device);
 }
 
 void connect(run::Run& run, DistributedDataParallel& ddp) {
@@ -38,7 +53,7 @@ void connect(run::Run& run, DistributedDataParallel& ddp) {
   ddp.set_advice([&run] { return run.checkpoints().way_back(); });
 }
 
-Device use_device(const run::TrainOptions& options, int local_rank, int local_world_size) {
+Device use_device(const run::RunOptions& options, int local_rank, int local_world_size) {
   if (options.device.bind_cores) restrict_to_cpus(launch::share_of_cpus(local_rank, local_world_size));
   return options.device_of(local_rank);
 }

@@ -3,7 +3,7 @@
 //
 // Cut a text into samples and build a model; then, step by step: predict every
 // next token, learn how each weight changes the error, and move the weights.
-// What surrounds this (options, progress, files) is in common/train/run.
+// Options, progress and files are in common/train/run.
 #include <array>
 
 #include "05_gpt_single_device/text_generator.hpp"
@@ -64,13 +64,13 @@ int train(const run::TrainOptions& options) {
   // NEW: who am I, and who else is there? Every rank runs this program.
   const auto job = comm::rendezvous("env://");  // NEW
   const Device device = ddp::use_device(options, job.local_rank, job.local_world_size);  // CHANGED
-  const auto group = ddp::make_group(options, job, device);  // NEW
+  const auto group = ddp::make_group(options.parallel, options.device, job, device);  // NEW
   const int rank = group->rank(), world_size = group->world_size();  // NEW
   // The data: two parts of a text, each cut into samples of one context.
   const data::Corpus corpus = run::load_corpus(options, *group);  // CHANGED
   const data::Dataset& training = *corpus.training;
   const data::Dataset& validation = *corpus.validation;
-  const auto config = options.model_config(corpus.vocabulary_size);
+  const auto config = options.model.config(corpus.vocabulary_size);
   const auto sampler_options = ddp::sampler_options(options);  // NEW
   ddp::DistributedSampler sampler(training.size(), rank, world_size, sampler_options);  // CHANGED
   ddp::EvaluationSampler validation_sampler(validation.size(), rank, world_size);  // CHANGED
@@ -87,9 +87,9 @@ int train(const run::TrainOptions& options) {
 
   // The model, equal on all ranks: backward() averages its gradients.  // CHANGED
   const autograd::Autocast autocast(options.model.bf16);
-  nn::Gpt model(config, ddp::init_scope(options, rank, device));  // CHANGED
-  ddp::DistributedDataParallel ddp(model, *group, ddp::ddp_options(options));  // NEW
-  const auto chosen = run::make_optimizer(options, model);
+  nn::Gpt model(config, ddp::init_scope(options.seed, rank, device));  // CHANGED
+  ddp::DistributedDataParallel ddp(model, *group, ddp::ddp_options(options.parallel));  // NEW
+  const auto chosen = run::make_optimizer(options.optimizer, model);
   optim::Optimizer& optimizer = *chosen;
   const run::RunSummary facts =
       run::summarize_text_run(options, corpus, model);

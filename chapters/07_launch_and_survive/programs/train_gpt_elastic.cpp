@@ -3,7 +3,7 @@
 //
 // Cut a text into samples and build a model; then, step by step: predict every
 // next token, learn how each weight changes the error, and move the weights.
-// What surrounds this (options, progress, files) is in common/train/run.
+// Options, progress and files are in common/train/run.
 #include <algorithm>  // NEW
 #include <array>
 
@@ -33,7 +33,7 @@ using namespace lockstep;
 
 namespace {
 
-// What the program does where the command line says nothing.  // NEW
+// Defaults of the command line.  // NEW
 run::TrainOptions elastic_defaults() {  // NEW
   run::TrainOptions options;  // NEW
   // NEW: every start may be a restart, and the latest run is one of its own
@@ -86,13 +86,13 @@ int train(const run::TrainOptions& options) {
   // Who am I, and who else is there? Every rank runs this program.  // NEW
   const auto job = comm::rendezvous("env://");
   const Device device = ddp::use_device(options, job.local_rank, job.local_world_size);
-  const auto group = ddp::make_group(options, job, device);
+  const auto group = ddp::make_group(options.parallel, options.device, job, device);
   const int rank = group->rank(), world_size = group->world_size();
   // The data: two parts of a text, each cut into samples of one context.
   const data::Corpus corpus = run::load_corpus(options, *group);
   const data::Dataset& training = *corpus.training;
   const data::Dataset& validation = *corpus.validation;
-  const auto config = options.model_config(corpus.vocabulary_size);
+  const auto config = options.model.config(corpus.vocabulary_size);
   options.require_divisible_batch(world_size);  // NEW
   const auto sampler_options = elastic_options(options);  // CHANGED
   elastic::ElasticSampler sampler(training.size(), rank, world_size, sampler_options);  // CHANGED
@@ -110,9 +110,9 @@ int train(const run::TrainOptions& options) {
 
   // The model, equal on all ranks: backward() averages its gradients.
   const autograd::Autocast autocast(options.model.bf16);
-  nn::Gpt model(config, ddp::init_scope(options, rank, device));
-  ddp::DistributedDataParallel ddp(model, *group, ddp::ddp_options(options));
-  const auto chosen = run::make_optimizer(options, model);
+  nn::Gpt model(config, ddp::init_scope(options.seed, rank, device));
+  ddp::DistributedDataParallel ddp(model, *group, ddp::ddp_options(options.parallel));
+  const auto chosen = run::make_optimizer(options.optimizer, model);
   optim::Optimizer& optimizer = *chosen;
   const run::RunSummary facts =
       run::summarize_text_run(options, corpus, model);

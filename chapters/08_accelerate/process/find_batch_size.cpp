@@ -8,6 +8,7 @@
 
 #include "06_gpt_ddp/replica_check.hpp"
 #include "base/error.hpp"
+#include "device/memory_limit.hpp"
 #include "device/storage.hpp"
 
 namespace lockstep::accelerate {
@@ -33,9 +34,10 @@ Trial attempt(const PartialState& ranks, std::int64_t batch_size, const std::fun
 
 bool is_out_of_memory(const std::exception& error) noexcept {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
+  if (dynamic_cast<const OutOfMemoryError*>(&error) != nullptr) return true;
   const auto* const io_error = dynamic_cast<const IoError*>(&error);
   if (io_error != nullptr) return io_error->error_number() == ENOMEM;
-  return std::string_view(error.what()).starts_with("out of memory");  // DeviceAllocator's message
+  return std::string_view(error.what()).starts_with("out of memory");  // of a kernel's library
 }
 
 std::int64_t find_executable_batch_size(const PartialState& ranks, std::int64_t starting_batch_size,

@@ -42,14 +42,18 @@ struct RankMemory {
   double half_values = 0;  ///< The weight matrices once more in 2 bytes, for mixed precision.
   double gradients = 0;    ///< In float32, one per parameter.
   double moments = 0;      ///< AdamW's mean and variance, in float32.
+  double units = 0;        ///< Values and gradients that are whole for a moment, with kGradients and kWeights.
   double activations = 0;  ///< Their peak: kept by forward for backward, plus the largest operation's.
 
-  [[nodiscard]] double total() const noexcept { return values + half_values + gradients + moments + activations; }
+  [[nodiscard]] double total() const noexcept {
+    return values + half_values + gradients + moments + units + activations;
+  }
 };
 
 /// Memory on each of request.world_size ranks that train with AdamW.
 ///
-/// Parameters, by bytes per parameter (N ranks; with mixed precision the 2 are for weight matrices only):
+/// Parameters, by bytes per parameter (N ranks; with mixed precision the 2 are for weight matrices only), without
+/// RankMemory::units:
 ///
 /// | sharding                 | float32  | mixed precision |
 /// |--------------------------|----------|-----------------|
@@ -58,17 +62,9 @@ struct RankMemory {
 /// | kGradients (ZeRO 2)      | 4 + 12/N | 2 + 16/N        |
 /// | kWeights (ZeRO 3, FSDP)  | 16/N     | 16/N            |
 ///
-/// Activations, by counting the values that nn::Gpt's operations keep, e bytes each: per position and block 12 C e (two
-/// sums of the residual stream, two norms, queries, keys, values, heads, the MLP's 4 C) and 4 (4 + H) (statistics of
-/// norms and attention); then the last sum and norm. The peak adds either the logits (R V e up to 128 MiB, else a
-/// slice) or the needs of one block's backward (9 C e). With activation checkpointing, blocks keep only their inputs,
-/// 2 C e, and one block at a time keeps everything.
-///
-/// Not counted: scratch of products (if the processor has no instructions for bfloat16, 5 C floats per position while
-/// one runs), the program and its libraries, buffers of collectives, data, a checkpoint that is being written, gaps
-/// between blocks of memory, and, with kWeights, the gathered weights of the running layers.
-/// @throws ContractError  As require_valid(); a batch, context or world_size below 1; a context above the model's.
-/// @source  Parameters: Rajbhandari et al., "ZeRO", 2020, section 5, with gradients in 4 bytes instead of 2, as here.
+/// nn::training_memory() says what is counted, and what is not. The mixed precision of ZeRO 1 and 2 splits the float32
+/// values too; chapter 09 keeps them whole.
+/// @throws ContractError  As nn::training_memory().
 [[nodiscard]] RankMemory estimate_memory(const EstimateRequest& request, plan::Sharding sharding);
 
 }  // namespace lockstep::accelerate

@@ -12,6 +12,7 @@
 #include "base/json.hpp"
 #include "base/terminal.hpp"
 #include "nn/gpt_parameters.hpp"
+#include "nn/training_memory.hpp"
 
 using namespace lockstep;
 
@@ -36,6 +37,7 @@ struct Options {
   std::int64_t context = 0;  // 0: the model's
   std::string mixed_precision = "no";
   bool activation_checkpointing = false;
+  int zero = -1;  // -1: all strategies
   bool is_json = false;
 };
 
@@ -59,17 +61,21 @@ accelerate::RankMemory memory_of(accelerate::EstimateRequest request, const Stra
   return accelerate::estimate_memory(request, strategy.sharding);
 }
 
+nn::TrainingMemory memory_of(const accelerate::EstimateRequest& request, int stage) {
+  return nn::training_memory({.config = request.config, .batch_size = request.batch_size, .context = request.context, .is_half = request.is_half, .ranks = request.world_size, .stage = stage});
+}
+
 // 1024^2 bytes, as system tools show them.
 std::string mib(double bytes) { return with_digits(bytes / (1 << 20), 1); }
 
 void print_parts(const accelerate::EstimateRequest& request) {
   TextTable table;
-  table.add({"MiB on each rank", "values", "2-byte copy", "gradients", "moments", "activations", "together"});
+  table.add({"MiB on each rank", "values", "2-byte copy", "gradients", "moments", "units", "activations", "together"});
   for (const Strategy& strategy : kStrategies) {
     const accelerate::RankMemory m = memory_of(request, strategy);
     const std::string ranks = strategy.is_alone ? "" : concat(", ", request.world_size, " ranks");
     table.add({strategy.title + ranks, mib(m.values), mib(m.half_values), mib(m.gradients), mib(m.moments),
-               mib(m.activations), mib(m.total())});
+               mib(m.units), mib(m.activations), mib(m.total())});
   }
   std::cout << table.text();
 }
@@ -93,16 +99,35 @@ void print_by_ranks(accelerate::EstimateRequest request) {
             << table.text();
 }
 
-void print_tables(const accelerate::EstimateRequest& request, const Options& options) {
+void print_kinds(const accelerate::EstimateRequest& request, int stage) {
+  const nn::TrainingMemory m = memory_of(request, stage);
+  TextTable table;
+  table.add({concat("MiB on each of ", request.world_size, " ranks"), stage == 0 ? "DDP" : concat("ZeRO ", stage)});
+  table.add({stage == 3 ? "values of its own part" : "values", mib(m.values)});
+  if (request.is_half) table.add({"2-byte copy of matrices", mib(m.half_values)});
+  if (stage == 3) table.add({"units of values that are whole", mib(m.whole_values)});
+  table.add({stage >= 2 ? "gradients of its own part" : "gradients", mib(m.gradients)});
+  if (stage >= 2) table.add({"units of gradients that are whole", mib(m.whole_gradients)});
+  table.add({stage >= 1 ? "moments of its own part" : "moments", mib(m.moments)});
+  table.add({"activations", mib(m.activations)});
+  table.add({"logits", mib(m.logits)});
+  table.add({"together, at the peak of a step", mib(m.total())});
+  std::cout << table.text();
+}
+
+void print_heading(const accelerate::EstimateRequest& request, const Options& options) {
   std::cout << options.model << ": " << nn::gpt_parameter_count(request.config) << " parameters, AdamW, "
             << (request.is_half ? options.mixed_precision : "float32") << ", " << request.batch_size << " x "
             << request.context << " positions at once on a rank"
             << (request.config.activation_checkpointing ? ", activation checkpointing" : "") << "\n\n";
+}
+
+void print_tables(const accelerate::EstimateRequest& request) {
   print_parts(request);
   print_by_ranks(request);
-  std::cout << "\nZeRO adds to what is split among the ranks, line by line; this version trains with the first two.\n"
-               "Not counted: program and libraries, buffers of collectives, data, a checkpoint being written,\n"
-               "gaps in memory, and with ZeRO 3 the weights of the layers at work.\n";
+  std::cout << "\nZeRO adds to what is split among the ranks, line by line; units are values and gradients of layers at\n"
+               "work, which are whole for a moment. Not counted: program and libraries, buffers of collectives, data,\n"
+               "a checkpoint being written, gaps in memory. For one strategy kind by kind: --zero 0 (DDP) to 3.\n";
 }
 
 void print_json(const accelerate::EstimateRequest& request, const Options& options) {
@@ -115,7 +140,12 @@ void print_json(const accelerate::EstimateRequest& request, const Options& optio
                                 {"num_processes", request.world_size}};
   for (const Strategy& strategy : kStrategies) {
     const accelerate::RankMemory m = memory_of(request, strategy);
-    all["bytes"][strategy.name] = {{"values", m.values}, {"half_values", m.half_values}, {"gradients", m.gradients}, {"moments", m.moments}, {"activations", m.activations}, {"total", m.total()}};
+    all["bytes"][strategy.name] = {{"values", m.values}, {"half_values", m.half_values}, {"gradients", m.gradients}, {"moments", m.moments}, {"units", m.units}, {"activations", m.activations}, {"total", m.total()}};
+  }
+  if (options.zero >= 0) {
+    const nn::TrainingMemory m = memory_of(request, options.zero);
+    all["zero"] = options.zero;
+    all["kinds"] = {{"values", m.values}, {"half_values", m.half_values}, {"whole_values", m.whole_values}, {"gradients", m.gradients}, {"whole_gradients", m.whole_gradients}, {"moments", m.moments}, {"activations", m.activations}, {"logits", m.logits}, {"total", m.total()}};
   }
   std::cout << dump_json(all, 2) << "\n";
 }
@@ -125,7 +155,8 @@ int estimate(const Options& options) {
   if (options.is_json) {
     print_json(request, options);
   } else {
-    print_tables(request, options);
+    print_heading(request, options);
+    options.zero >= 0 ? print_kinds(request, options.zero) : print_tables(request);
   }
   return 0;
 }
@@ -153,6 +184,10 @@ int main(int argc, char** argv) {
       .check(one_of({"no", "bf16", "fp16"}));
   app.add_flag("--activation-checkpointing", options.activation_checkpointing,
                "Blocks are computed again in backward instead of kept");
+  app.add_option("--zero", options.zero,
+                 "Shows one strategy, kind by kind: a stage of ZeRO, or 0 for DDP (all strategies if left out)")
+      .check(whole_number(0, 3))
+      .without_default();
   app.add_flag("--json", options.is_json, "Print bytes as JSON instead of tables");
   return run_main(app, argc, argv, [&] { return estimate(options); });
 }

@@ -25,6 +25,23 @@ std::string prefix_of(std::string_view kind, std::size_t index) {
   return index == 0 ? std::string() : concat(kind, "_", index, ".");
 }
 
+void require_whole(const nn::NamedParameter& named) {
+  require(
+      named.slice == Slice::of(named.slice.whole), "save_state() and load_state() are for whole parameters, and ",
+      named.name, " is only ", named.slice.count(), " elements of ", named.slice.whole,
+      "; save a sharded model with sharded::save() and resume it with sharded::resume(), as train_gpt_sharded does");
+}
+
+// On all ranks, before any of them waits for another.
+void require_whole(const SavedObjects& objects) {
+  for (const SavedObjects::Model& model : objects.models)
+    std::ranges::for_each(model.module->named_parameters(), [](const auto& named) { require_whole(named); });
+  for (const optim::Optimizer* const optimizer : objects.optimizers) {
+    for (const nn::ParameterGroup& group : optimizer->groups())
+      std::ranges::for_each(group.parameters, [](const auto& named) { require_whole(named); });
+  }
+}
+
 checkpoint::Contents contents_of(const SavedObjects& objects) {
   checkpoint::Contents contents;
   for (std::size_t i = 0; i < objects.models.size(); ++i) {
@@ -81,10 +98,10 @@ class StateReader {
     require_list("schedulers", "schedulers", objects.schedules.size());
     require_list("samplers", "loaders", objects.samplers.size());
     for (const json& updates : state_.at("schedulers"))
-      if (!updates.is_number_unsigned()) fail("a scheduler's position is no whole number of at least 0");
+      if (!updates.is_number_unsigned()) fail("a scheduler's position is not a whole number of at least 0");
     for (const json& order : state_.at("bucket_orders"))
       if (!order.is_array() || !std::ranges::all_of(order, [](const json& name) { return name.is_string(); }))
-        fail("a bucket order is no list of names");
+        fail("a bucket order is not a list of names");
     require_states(state_, "objects", objects.of_job);
     if (!has("ranks") || !state_.at("ranks").is_array() || std::ssize(state_.at("ranks")) != world_size())
       fail("no list 'ranks' with a state of each rank");
@@ -162,6 +179,7 @@ json write(const SavedObjects& objects, const json& state, const std::filesystem
 
 SavedCheckpoint save_objects(const SavedObjects& objects, const PartialState& ranks,
                              const std::filesystem::path& folder, std::optional<std::int64_t> number, int total_limit) {
+  require_whole(objects);
   for (const SavedObjects::Model& model : objects.models)
     if (const auto wrapper = model.wrapper.lock()) wrapper->require_sound_gradients();
   comm::ProcessGroup& group = ranks.process_group();
@@ -179,6 +197,7 @@ SavedCheckpoint save_objects(const SavedObjects& objects, const PartialState& ra
 
 LoadedCheckpoint load_objects(const SavedObjects& objects, const PartialState& ranks,
                               const std::filesystem::path& path) {
+  require_whole(objects);
   const std::filesystem::path found = run::find_checkpoint(path, &ranks.process_group());
   const StateReader state(found, objects);
   const bool has_rank_states = state.world_size() == ranks.num_processes();

@@ -66,6 +66,7 @@ struct SavedCheckpoint {
 /// @param total_limit  0: keep all.
 /// @return             The checkpoint and its number, on all ranks.
 /// @throws IoError     On all ranks: rank 0 could not write it; earlier checkpoints are untouched.
+/// @throws ContractError  A model or an optimizer has only parts of parameters. So does load_objects().
 SavedCheckpoint save_objects(const SavedObjects& objects, const PartialState& ranks,
                              const std::filesystem::path& folder, std::optional<std::int64_t> number, int total_limit);
 

@@ -41,12 +41,19 @@ std::size_t CachingAllocator::block_bytes(std::size_t bytes) noexcept {
   return round_up(bytes, std::max(step, kAlignment));
 }
 
+const std::shared_ptr<CachingAllocator>& CachingAllocator::of_host() {
+  static const auto allocator = std::make_shared<CachingAllocator>();
+  return allocator;
+}
+
 std::byte* CachingAllocator::allocate(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
+  limit_.require_room(bytes, block_bytes(bytes), counted_.in_use, Device{});
   std::byte* const block = bytes < kLargeBytes ? take_small(block_bytes(bytes)) : take_large(block_bytes(bytes));
   mark_in_use(block, bytes);
   statistics_.bytes_in_use += block_bytes(bytes);
   statistics_.peak_bytes_in_use = std::max(statistics_.peak_bytes_in_use, statistics_.bytes_in_use);
+  count(block_bytes(bytes));
   return block;
 }
 
@@ -55,6 +62,7 @@ void CachingAllocator::release(std::byte* block, std::size_t bytes) noexcept {
   const std::lock_guard lock(mutex_);
   mark_free(block, released);
   statistics_.bytes_in_use -= released;
+  counted_.in_use -= released;
   statistics_.bytes_cached += released;
   if (bytes < kLargeBytes)
     small_[released].push_back(block);
@@ -96,6 +104,34 @@ std::byte* CachingAllocator::take_large(std::size_t bytes) {
   return taken.block;
 }
 
+void CachingAllocator::count(std::size_t bytes) noexcept {
+  counted_.in_use += bytes;
+  counted_.peak = std::max(counted_.peak, counted_.in_use);
+}
+
+void CachingAllocator::set_limit(MemoryLimit limit) {
+  const std::lock_guard lock(mutex_);
+  limit_ = std::move(limit);
+}
+
+void CachingAllocator::count_registered(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  limit_.require_room(bytes, bytes, counted_.in_use, Device{});
+  counted_.registered += bytes;
+  count(bytes);
+}
+
+void CachingAllocator::forget_registered(std::size_t bytes) noexcept {
+  const std::lock_guard lock(mutex_);
+  counted_.registered -= bytes;
+  counted_.in_use -= bytes;
+}
+
+CountedMemory CachingAllocator::counted() const {
+  const std::lock_guard lock(mutex_);
+  return counted_;
+}
+
 AllocatorStatistics CachingAllocator::statistics() const {
   const std::lock_guard lock(mutex_);
   return statistics_;
@@ -104,6 +140,7 @@ AllocatorStatistics CachingAllocator::statistics() const {
 void CachingAllocator::reset_peak() {
   const std::lock_guard lock(mutex_);
   statistics_.peak_bytes_in_use = statistics_.bytes_in_use;
+  counted_.peak = counted_.in_use;
 }
 
 void CachingAllocator::release_cached() {

@@ -3,11 +3,13 @@
 /// The allocator behind Storage on the host. Private to the module.
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "device/block_pool.hpp"
 #include "device/mapped_pages.hpp"
+#include "device/memory_limit.hpp"
 #include "device/storage.hpp"
 
 namespace lockstep {
@@ -25,16 +27,27 @@ class CachingAllocator {
   /// Blocks of this size and above come from the pool.
   static constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
 
+  /// This process's. Shared: a storage that outlives static destruction can still return its block.
+  [[nodiscard]] static const std::shared_ptr<CachingAllocator>& of_host();
+
   /// The size of the block that serves `bytes`: at least `bytes`, a multiple of kAlignment.
   [[nodiscard]] static std::size_t block_bytes(std::size_t bytes) noexcept;
 
-  /// A block of block_bytes(bytes). @throws IoError  Out of memory.
+  /// A block of block_bytes(bytes). @throws IoError  Out of memory. @throws OutOfMemoryError  The limit is reached.
   [[nodiscard]] std::byte* allocate(std::size_t bytes);
   /// @pre `block` came from allocate(bytes).
   void release(std::byte* block, std::size_t bytes) noexcept;
 
+  /// For set_memory_limit() and RegisteredBytes.
+  void set_limit(MemoryLimit limit);
+  /// @throws OutOfMemoryError  The limit is reached.
+  void count_registered(std::size_t bytes);
+  void forget_registered(std::size_t bytes) noexcept;
+
+  /// For counted_memory().
+  [[nodiscard]] CountedMemory counted() const;
   [[nodiscard]] AllocatorStatistics statistics() const;
-  /// Sets the peak to bytes_in_use.
+  /// Sets the peaks to what is in use.
   void reset_peak();
   /// Returns the memory of large free blocks to the system.
   void release_cached();
@@ -43,6 +56,7 @@ class CachingAllocator {
   std::byte* take_small(std::size_t bytes);
   std::byte* carve(std::size_t bytes);
   std::byte* take_large(std::size_t bytes);
+  void count(std::size_t bytes) noexcept;
 
   mutable std::mutex mutex_;
   std::map<std::size_t, std::vector<std::byte*>> small_;  // free, by block size
@@ -50,6 +64,8 @@ class CachingAllocator {
   std::vector<MappedPages> chunks_;
   std::size_t chunk_used_ = kChunkBytes;  // of chunks_.back()
   AllocatorStatistics statistics_;
+  CountedMemory counted_;
+  MemoryLimit limit_;
 };
 
 }  // namespace lockstep

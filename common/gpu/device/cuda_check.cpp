@@ -20,7 +20,7 @@ void cuda_check(cudaError_t status, std::string_view doing, const char* file, in
   cudaGetLastError();  // clear the error, unless sticky, so that it is not reported twice
   const std::string_view advice =
       is_sticky(status)
-          ? "; a kernel before this call did it: LOCKSTEP_EMULATOR_CHECK=1 (preset cpu) or compute-sanitizer finds it"
+          ? "; an earlier kernel did it: LOCKSTEP_EMULATOR_CHECK=1 (preset cpu) or compute-sanitizer finds it"
           : "";
   throw CudaError(concat(doing.empty() ? "a CUDA call" : doing, " failed at ", file_name(file), ":", line, ": ",
                          cudaGetErrorString(status), " (", cudaGetErrorName(status), ")", advice),

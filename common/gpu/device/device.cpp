@@ -69,7 +69,7 @@ Device Device::for_rank(std::string_view text, const RankPlace& place) {
     const std::string named =
         there == 1 ? concat(", --device ", name_of(chosen.type), ":0 if each rank sees only its own") : "";
     throw UnavailableError(concat("local rank ", place.local_rank, " has no GPU of its own (there are ", there,
-                                  "); start ", there, " ranks", named, ", or say --share-gpu"));
+                                  "); start ", there, " ranks", named, ", or give --share-gpu"));
   }
   chosen.index = there == 0 ? 0 : place.local_rank % there;
   return chosen;
@@ -95,7 +95,7 @@ void Device::require_available() const {
   const int there = count(type);
   if (there == 0) {
     throw UnavailableError(
-        concat("device ", name(), ": no NVIDIA GPU with a driver is on this machine; --device cpu works (with every ",
+        concat("device ", name(), ": this machine has no NVIDIA GPU with a driver; --device cpu works (with every ",
                "backend but nccl), and so does LOCKSTEP_PRESET=cpu ./lockstep train --device emulated"));
   }
   throw UnavailableError(concat("device ", name(), ": there ", there == 1 ? "is " : "are ", there, " such device",

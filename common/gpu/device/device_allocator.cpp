@@ -60,6 +60,7 @@ std::size_t DeviceAllocator::block_bytes(std::size_t bytes) const noexcept {
 std::byte* DeviceAllocator::allocate(std::size_t bytes, const Stream& stream) {
   const Key key{kind_ == Kind::kPinned ? kAnyStream : stream.id(), block_bytes(bytes)};
   const std::lock_guard lock(mutex_);
+  limit_.require_room(bytes, key.second, statistics_.bytes_in_use, device_);
   make_current(device_);
   recycle_finished();
   std::byte* block = take_cached(key);
@@ -104,9 +105,8 @@ std::byte* DeviceAllocator::ask_cuda(std::size_t bytes) {
   }
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    throw Error(concat("out of memory on ", device_.name(), ": ", bytes, " bytes were asked for, ",
-                       statistics_.bytes_in_use, " are in use; try a smaller --batch-size, --accumulation-steps 2 or ",
-                       "--activation-checkpointing"));
+    throw OutOfMemoryError(
+        out_of_memory_message(device_, limit_.who, bytes, concat(statistics_.bytes_in_use, " are in use")));
   }
   cuda_check(status, concat("allocating ", bytes, " bytes on ", device_.name()));
   ++statistics_.system_allocations;
@@ -180,6 +180,11 @@ void DeviceAllocator::give_back_to_cuda(const Block& block) noexcept {
   }
   // Both calls wait until the device is done with the memory.
   cuda_log(kind_ == Kind::kDevice ? cudaFree(block.data) : cudaFreeHost(block.data), "freeing memory");
+}
+
+void DeviceAllocator::set_limit(MemoryLimit limit) {
+  const std::lock_guard lock(mutex_);
+  limit_ = std::move(limit);
 }
 
 AllocatorStatistics DeviceAllocator::statistics() const {

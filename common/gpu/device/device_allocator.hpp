@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/memory_limit.hpp"
 #include "device/storage.hpp"
 #include "device/stream.hpp"
 
@@ -46,13 +47,15 @@ class DeviceAllocator {
   DeviceAllocator& operator=(const DeviceAllocator&) = delete;
 
   /// A block for work on `stream`; pinned memory is for the host.
-  /// @throws Error  Out of memory; names the amounts in use and cached.
+  /// @throws OutOfMemoryError  None is left, or the limit is reached; says how much is in use.
   [[nodiscard]] std::byte* allocate(std::size_t bytes, const Stream& stream);
   /// Keeps the block from being reused until the work issued to `stream` so far is done.
   void record_use(std::byte* block, const Stream& stream);
   /// @pre `block` came from allocate().
   void release(std::byte* block) noexcept;
 
+  /// For set_memory_limit().
+  void set_limit(MemoryLimit limit);
   [[nodiscard]] AllocatorStatistics statistics() const;
   /// Sets the peak to bytes_in_use.
   void reset_peak();
@@ -91,6 +94,7 @@ class DeviceAllocator {
   std::byte* chunk_ = nullptr;                   // small blocks are carved from it
   std::size_t chunk_used_ = kChunkBytes;
   AllocatorStatistics statistics_;
+  MemoryLimit limit_;
 };
 
 }  // namespace lockstep

@@ -4,17 +4,12 @@
 #include "base/fault_point.hpp"
 #include "device/caching_allocator.hpp"
 #include "device/device_allocator.hpp"
+#include "device/memory_limit.hpp"
 #include "device/read_lock.hpp"
 
 namespace lockstep {
 
 namespace {
-
-// Shared: a storage that outlives static destruction can still return its block.
-const std::shared_ptr<CachingAllocator>& host_allocator() {
-  static const auto allocator = std::make_shared<CachingAllocator>();
-  return allocator;
-}
 
 std::shared_ptr<Storage> allocate_from(DeviceAllocator& allocator, std::size_t bytes, const Stream& stream,
                                        Device device) {
@@ -27,10 +22,11 @@ std::shared_ptr<Storage> allocate_from(DeviceAllocator& allocator, std::size_t b
 
 std::shared_ptr<Storage> Storage::allocate(std::size_t bytes, Device device) {
   if (fault::take(fault::Kind::kOutOfMemory)) {
-    throw Error(concat("out of memory on ", device.name(), ": ", bytes, " bytes were asked for (an injected fault)"));
+    throw OutOfMemoryError(
+        concat("out of memory on ", device.name(), ": ", bytes, " bytes were asked for (an injected fault)"));
   }
   if (device != Device{}) return allocate_from(DeviceAllocator::of(device), bytes, current_stream(device), device);
-  const std::shared_ptr<CachingAllocator>& allocator = host_allocator();
+  const std::shared_ptr<CachingAllocator>& allocator = CachingAllocator::of_host();
   std::byte* const block = allocator->allocate(bytes);
   std::shared_ptr<void> owner(
       block, [allocator, bytes](void* data) { allocator->release(static_cast<std::byte*>(data), bytes); });
@@ -54,15 +50,15 @@ void Storage::record_use(const Stream& stream) const {
 void Storage::wait_for_readers() const noexcept { ReadLock::wait(*this); }
 
 AllocatorStatistics allocator_statistics(Device device) {
-  return device.is_cpu() ? host_allocator()->statistics() : DeviceAllocator::of(device).statistics();
+  return device.is_cpu() ? CachingAllocator::of_host()->statistics() : DeviceAllocator::of(device).statistics();
 }
 
 void reset_peak(Device device) {
-  device.is_cpu() ? host_allocator()->reset_peak() : DeviceAllocator::of(device).reset_peak();
+  device.is_cpu() ? CachingAllocator::of_host()->reset_peak() : DeviceAllocator::of(device).reset_peak();
 }
 
 void release_cached_memory(Device device) {
-  device.is_cpu() ? host_allocator()->release_cached() : DeviceAllocator::of(device).release_cached();
+  device.is_cpu() ? CachingAllocator::of_host()->release_cached() : DeviceAllocator::of(device).release_cached();
 }
 
 }  // namespace lockstep

@@ -75,7 +75,7 @@ class Storage {
   mutable std::atomic<int> read_locks_{0};
 };
 
-/// What the caching allocator of one device holds, in bytes.
+/// Contents of the caching allocator of one device, in bytes.
 struct AllocatorStatistics {
   std::size_t bytes_in_use = 0;
   std::size_t bytes_cached = 0;        ///< Free, kept for reuse; new pages may not have been touched yet.

@@ -135,7 +135,7 @@ Fingerprint from_tag(std::uint64_t sequence, const net::FrameTag& tag) {
   const auto hash = reader.get<std::uint8_t>();
   if (collective > static_cast<int>(Collective::kRecv) || op > static_cast<int>(ReduceOp::kMean) ||
       dtype > static_cast<int>(DType::kFloat16)) {
-    throw FormatError(concat("\"", net::printable(tag), "\" is no fingerprint of a collective"));
+    throw FormatError(concat("\"", net::printable(tag), "\" is not the fingerprint of a collective"));
   }
   Fingerprint fingerprint{.sequence = sequence,
                           .collective = static_cast<Collective>(collective),

@@ -30,7 +30,7 @@ nlohmann::json parse(std::string_view text, int rank) {
   try {
     return parse_json(text);
   } catch (const nlohmann::json::parse_error& error) {
-    throw FormatError(concat("rank ", rank, " sent an object that is no JSON: ", error.what()));
+    throw FormatError(concat("rank ", rank, " sent an object that is not JSON: ", error.what()));
   }
 }
 

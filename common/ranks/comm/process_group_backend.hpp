@@ -38,7 +38,7 @@ struct ProcessGroup::Call {
   std::uint64_t record = 0;                  ///< Its entry in the flight recorder.
   CallTag tag{};
 
-  /// What ranks compare.
+  /// The values that ranks compare.
   [[nodiscard]] Fingerprint fingerprint() const noexcept;
   /// The header of its messages, with its fingerprint. Messages of the other ranks must match it.
   /// @param rank  This process's rank in the group.

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/round_up.hpp"
 #include "comm/shared_memory/shared_file.hpp"
+#include "device/memory_limit.hpp"
 
 namespace lockstep::comm {
 namespace {
@@ -33,12 +35,13 @@ struct RegisteredMemory::Arena {
 
   [[nodiscard]] std::int64_t take_freed(std::size_t bytes);
   [[nodiscard]] std::size_t add_block(std::size_t bytes, const Deadline& deadline);
-  void release(std::size_t index) noexcept;
+  void release(std::size_t index, std::size_t bytes) noexcept;
 
   std::shared_ptr<SharedMemory> memory;
   mutable std::mutex mutex;                        // guards the members below
   std::vector<Block> blocks;                       // in order of creation, the same on all ranks
   std::map<const std::byte*, std::size_t> in_use;  // this rank's parts, by address, with their index
+  std::size_t bytes_in_use = 0;                    // of them, as asked for
 };
 
 // At rank 0: takes the smallest fitting block that all ranks have freed. The others are told later: a rank that frees
@@ -69,8 +72,9 @@ std::size_t RegisteredMemory::Arena::add_block(std::size_t bytes, const Deadline
   return blocks.size() - 1;
 }
 
-void RegisteredMemory::Arena::release(std::size_t index) noexcept {
+void RegisteredMemory::Arena::release(std::size_t index, std::size_t bytes) noexcept {
   const std::scoped_lock lock(mutex);
+  bytes_in_use -= bytes;
   in_use.erase(blocks[index].own);
   blocks[index].header->ranks_that_freed.fetch_add(1);
 }
@@ -82,6 +86,7 @@ std::shared_ptr<Storage> RegisteredMemory::allocate(std::size_t bytes, const Dea
   SharedMemory& memory = *arena_->memory;
   const std::size_t wanted = std::max<std::size_t>(bytes, 1);
   const std::string what = concat("allocating ", bytes, " bytes of registered memory");
+  auto counted = std::make_shared<const RegisteredBytes>(bytes);
   const std::int64_t own_choice = memory.rank() == 0 ? arena_->take_freed(wanted) : kNone;
   const auto notes = memory.all_gather({.bytes = wanted, .number = own_choice}, what, deadline);
   memory.check_same_bytes(notes);
@@ -91,8 +96,16 @@ std::shared_ptr<Storage> RegisteredMemory::allocate(std::size_t bytes, const Dea
   const std::scoped_lock lock(arena_->mutex);
   const Arena::Block& block = arena_->blocks[index];
   arena_->in_use.emplace(block.own, index);
-  std::shared_ptr<void> owner(block.own, [arena = arena_, index](void*) { arena->release(index); });
+  arena_->bytes_in_use += bytes;
+  std::shared_ptr<void> owner(block.own, [arena = arena_, index, counted = std::move(counted)](void*) {
+    arena->release(index, counted->count());
+  });
   return Storage::wrap(block.own, bytes, Device{}, std::move(owner));
+}
+
+std::size_t RegisteredMemory::bytes_in_use() const {
+  const std::scoped_lock lock(arena_->mutex);
+  return arena_->bytes_in_use;
 }
 
 std::optional<std::uint64_t> RegisteredMemory::find(const void* data, std::size_t bytes) const {

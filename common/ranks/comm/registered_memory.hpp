@@ -28,11 +28,15 @@ class RegisteredMemory {
   explicit RegisteredMemory(std::shared_ptr<SharedMemory> memory);
 
   /// This rank's block. Collective: all ranks call it with the same `bytes`, in the same order.
-  /// @return  Host memory, 64-byte aligned and more; content undefined.
+  /// @return  Host memory, 64-byte aligned and more; content undefined. Counted as RegisteredBytes.
+  /// @throws OutOfMemoryError  A memory limit of this rank, before the other ranks are waited for.
   /// @throws MismatchError  Ranks ask for different sizes. @throws IoError, TimeoutError, PeerFailedError  As
   ///                        SharedMemory::grow().
   /// @cost  A synchronisation; if no freed block fits, SharedMemory::grow() too.
   [[nodiscard]] std::shared_ptr<Storage> allocate(std::size_t bytes, const Deadline& deadline);
+
+  /// Bytes of this rank's blocks in use, as asked for.
+  [[nodiscard]] std::size_t bytes_in_use() const;
 
   /// The offset in the shared file of [data, data + bytes); nullopt unless it is inside one block of this rank that is
   /// in use. SharedMemory::at() turns the offset into an address in any rank.

@@ -50,7 +50,7 @@ std::optional<TrainingStatus> read_training_status(const std::string& folder, in
     const ssize_t bytes = ::pread(fd.get(), &content, sizeof(content), 0);
     if (bytes == 0) return std::nullopt;  // created but not written yet
     if (bytes != sizeof(content) || content.magic != kMagic)
-      throw FormatError(concat(path, " is no training status of this version"));
+      throw FormatError(concat(path, " is not a training status of this version"));
     if (content.number == content.number_again) return content.status;
   }
   return std::nullopt;

@@ -30,7 +30,7 @@ void require_memory(const Operation& operation, const void* pointer, std::size_t
   const bool is_known = pointer != nullptr && cudaPointerGetAttributes(&attributes, pointer) == cudaSuccess;
   const bool is_of_device = attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
   nccl_require(is_known && is_of_device && attributes.device == device, ncclInvalidArgument, operation.name, ": ",
-               pointer, " is no memory of device ", device, ", the communicator's");
+               pointer, " is not memory of device ", device, ", the communicator's");
 }
 
 // One group of operations, from its first copy to its last.
@@ -106,7 +106,8 @@ void require_valid(const Communicator& communicator, const Operation& operation)
   const DeviceScope scope(device);
   int device_of_stream = -1;
   nccl_require(cudaStreamGetDevice(operation.stream, &device_of_stream) == cudaSuccess && device_of_stream == device,
-               ncclInvalidArgument, operation.name, ": the stream is none of device ", device, ", the communicator's");
+               ncclInvalidArgument, operation.name, ": the stream does not belong to device ", device,
+               ", the communicator's");
 }
 
 void enqueue(const std::shared_ptr<Communicator>& communicator, std::span<const Operation> operations) {

@@ -17,7 +17,7 @@ class NcclError : public std::runtime_error {
   /// @param message  Text for ncclGetLastError().
   NcclError(ncclResult_t code, const std::string& message) : std::runtime_error(message), code_(code) {}
 
-  /// What the caller sees.
+  /// The result for the caller.
   [[nodiscard]] ncclResult_t code() const noexcept { return code_; }
 
  private:

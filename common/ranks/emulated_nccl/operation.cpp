@@ -66,7 +66,7 @@ void require_known(const Operation& operation, int size) {
   nccl_require(operation.op >= 0 && operation.op < ncclNumOps, ncclInvalidArgument, "there is no reduction ",
                static_cast<int>(operation.op));
   nccl_require(type_of(operation).can_be_reduced, ncclInvalidArgument, "the emulator's NCCL does not reduce data type ",
-               static_cast<int>(operation.type), ": int32, int64, float32, float64 and bfloat16 it does");
+               static_cast<int>(operation.type), ": use int32, int64, float32, float64 or bfloat16");
 }
 
 void require_paired_with_self(std::span<const Operation> operations, int rank) {

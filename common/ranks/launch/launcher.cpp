@@ -75,7 +75,7 @@ class Job {
       while (const int signal = signals_.take()) take_signal(signal);
       output_.take(reaper_);
       while (const auto event = reaper_.receive()) take_event(*event);
-      if (share_ != nullptr) hear_peers(*share_->peers);
+      if (share_ != nullptr) poll_other_hosts(*share_->peers);
       write_output();
       if (shutdown_.deadline().has_expired()) advance();
     }
@@ -188,7 +188,7 @@ class Job {
   }
 
   // A failure elsewhere is handled like one of this host's ranks.
-  void hear_peers(JobPeers& peers) {
+  void poll_other_hosts(JobPeers& peers) {
     while (const auto line = peers.notice()) report_.say(*line);
     const auto request = peers.end_request();
     if (!request || !shutdown_.is_running()) return;

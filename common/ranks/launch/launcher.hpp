@@ -17,12 +17,11 @@ class JobLog;
 
 /// The ranks to run, and time limits.
 struct JobOptions {
-  std::vector<std::string> command;  ///< Program (a path, or a name found in PATH), then its arguments.
-  int world_size = 1;                ///< Ranks on this host; at least 1.
-  OutputStyle style =
-      OutputStyle::kPrefixed;     ///< kFirstLive counts as kFirstPlain if standard output is not a terminal.
-  Variables variables;            ///< Further variables for all ranks; they override the launcher's.
-  std::string name = "lockstep";  ///< Prefix of the launcher's own lines.
+  std::vector<std::string> command;            ///< Program (a path, or a name found in PATH), then its arguments.
+  int world_size = 1;                          ///< Ranks on this host; at least 1.
+  OutputStyle style = OutputStyle::kPrefixed;  ///< As JobOutput's.
+  Variables variables;                         ///< Further variables for all ranks; they override the launcher's.
+  std::string name = "lockstep";               ///< Prefix of the launcher's own lines.
   /// From a failure to SIGTERM: lets the other ranks notice the failure themselves and report it.
   std::chrono::milliseconds settle{1000};
   /// From SIGTERM to SIGKILL: time for a checkpoint. Empty: default_grace() (grace.hpp).
@@ -48,7 +47,8 @@ struct JobResult {
 /// LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT (as from torchrun; the port is free and not used
 /// by other jobs), LOCKSTEP_STORE (a store that this process serves; bound before any rank starts), LOCKSTEP_TOKEN,
 /// LOCKSTEP_GENERATION, LOCKSTEP_FLIGHT_DIR, OMP_NUM_THREADS, and with kFirstLive on a terminal
-/// LOCKSTEP_PROGRESS=terminal and COLUMNS, since the ranks' own output is a pipe.
+/// LOCKSTEP_PROGRESS=terminal (unless TERM=dumb), LOCKSTEP_TERMINAL (a path by which they ask for the width, which may
+/// change) and COLUMNS (the width at the start), since the ranks' own output is a pipe.
 /// Its standard input is empty.
 ///
 /// Standard output and standard error of the ranks go to those of this process; a reader that does not read (Ctrl-S)

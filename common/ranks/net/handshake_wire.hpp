@@ -20,7 +20,7 @@ constexpr std::size_t kVersionBytes = 6;  // magic and version; all versions hav
 // The listener's proof, which also covers its verdict and its generation.
 [[nodiscard]] Proof prove_server(const std::string& token, const HandshakeTerms& terms, HandshakeVerdict verdict,
                                  std::uint32_t generation);
-// Compares in constant time, independent of where the proofs differ.
+// Compares in constant time, wherever the proofs differ.
 [[nodiscard]] bool is_equal(std::span<const std::byte> a, std::span<const std::byte> b) noexcept;
 
 enum class Side { kClient, kServer };

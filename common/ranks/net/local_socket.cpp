@@ -71,7 +71,7 @@ StreamSocket connect_local(const std::string& address, const Deadline& deadline)
   sockaddr_un raw{};
   raw.sun_family = AF_UNIX;
   if (address.size() < 2 || address[0] != '@' || address.size() > sizeof raw.sun_path) {
-    throw FormatError(concat("'", address, "' is no abstract local address"));
+    throw FormatError(concat("'", address, "' is not an abstract local address"));
   }
   std::memcpy(raw.sun_path + 1, address.data() + 1, address.size() - 1);  // '@' stands for the zero byte
   const auto bytes = static_cast<socklen_t>(kPathOffset + address.size());
@@ -115,7 +115,7 @@ UniqueFd receive_descriptor(StreamSocket& socket, const Deadline& deadline) {
   if (is_descriptor) std::memcpy(&fd, CMSG_DATA(entry), sizeof fd);
   UniqueFd owned(fd);
   if (!owned.is_open() || message.mark != kMark) {
-    throw FormatError(concat(socket.peer(), " sent something else than a descriptor"));
+    throw FormatError(concat(socket.peer(), " sent something other than a descriptor"));
   }
   return owned;
 }

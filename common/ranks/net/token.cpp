@@ -53,7 +53,7 @@ std::string read_token_file(const std::string& path, int flags, const std::strin
   if (!fd.is_open()) throw IoError(concat("opening the token file ", path), errno);
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) throw IoError(path, errno);
-  if (!S_ISREG(status.st_mode)) throw Error(concat(path, " is no regular file; ", advice));
+  if (!S_ISREG(status.st_mode)) throw Error(concat(path, " is not a regular file; ", advice));
   check_owner(path, status, advice);
   std::array<char, kMaxTokenDigits + 2> content{};  // room for an end of line, and to detect a longer one
   const ssize_t bytes = ::read(fd.get(), content.data(), content.size());
@@ -91,7 +91,7 @@ std::string check_token(const std::string& token, const std::string& source) {
   const bool is_long_enough = token.size() >= kMinTokenDigits && token.size() <= kMaxTokenDigits;
   const bool is_varied = std::set<char>(token.begin(), token.end()).size() >= kMinDifferentDigits;
   if (is_of_digits && is_long_enough && is_varied) return token;
-  throw FormatError(concat(source, " (", token.size(), " characters) is no job token: a token is ", kMinTokenDigits,
+  throw FormatError(concat(source, " (", token.size(), " characters) is not a job token: a token is ", kMinTokenDigits,
                            " to ", kMaxTokenDigits, " random hexadecimal digits; make one with: openssl rand -hex 32"));
 }
 

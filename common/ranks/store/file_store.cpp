@@ -42,7 +42,7 @@ std::int64_t parse_integer(const std::string& key, const std::string& text) {
   std::int64_t value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc{} && stop == text.data() + text.size()) return value;
-  throw FormatError(concat("store: the value of ", key, " is no integer"));
+  throw FormatError(concat("store: the value of ", key, " is not an integer"));
 }
 
 void check_lengths(const std::string& key, const std::string& value) {

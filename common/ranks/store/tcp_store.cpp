@@ -79,7 +79,8 @@ std::string TcpStore::get(const std::string& key, const Deadline& deadline) {
 
 std::int64_t TcpStore::add(const std::string& key, std::int64_t amount) {
   const Answer answer = call({Operation::kAdd, key, std::to_string(amount), {}}, Deadline::after(kReplyLimit));
-  if (answer.status == Status::kNotAnInteger) throw FormatError(concat("store: the value of ", key, " is no integer"));
+  if (answer.status == Status::kNotAnInteger)
+    throw FormatError(concat("store: the value of ", key, " is not an integer"));
   return std::stoll(answer.value);
 }
 

@@ -142,18 +142,25 @@ class ChartWriter {
          << ") rotate(-90)\" text-anchor=\"middle\">" << escape_html(chart_.y_label) << "</text>\n";
   }
 
-  // One path; a value that is not finite interrupts it. The round line cap makes a lone point a dot.
+  // One path, which a value that is not finite interrupts; a value between two such, or a single one, is a dot.
   void write_line(std::size_t index) {
     const Series& series = series_[index];
+    const auto is_point = [&series](std::size_t i) {
+      return i < series.x.size() && std::isfinite(series.x[i]) && std::isfinite(series.y[i]);
+    };
     out_ << "<path class=\"line s" << index % kSeriesColours << "\" d=\"" << std::fixed << std::setprecision(1);
     bool is_drawing = false;
     for (std::size_t i = 0; i < series.x.size(); ++i) {
-      const bool is_point = std::isfinite(series.x[i]) && std::isfinite(series.y[i]);
-      if (is_point && !is_drawing) out_ << 'M' << x_of(series.x[i]) << ' ' << y_of(series.y[i]) << "l0 0";
-      if (is_point && is_drawing) out_ << 'L' << x_of(series.x[i]) << ' ' << y_of(series.y[i]);
-      is_drawing = is_point;
+      if (is_point(i)) out_ << (is_drawing ? 'L' : 'M') << x_of(series.x[i]) << ' ' << y_of(series.y[i]);
+      is_drawing = is_point(i);
     }
-    out_ << "\"/>\n" << std::defaultfloat << std::setprecision(6);
+    out_ << "\"/>\n";
+    for (std::size_t i = 0; i < series.x.size(); ++i) {
+      if (!is_point(i) || is_point(i + 1) || (i > 0 && is_point(i - 1))) continue;
+      out_ << "<circle class=\"point s" << index % kSeriesColours << "\" cx=\"" << x_of(series.x[i]) << "\" cy=\""
+           << y_of(series.y[i]) << "\" r=\"4\"/>\n";
+    }
+    out_ << std::defaultfloat << std::setprecision(6);
   }
 
   // The data with which the script shows values under the pointer.

@@ -16,8 +16,10 @@ std::string html_page(const std::string& title, const std::string& body) {
   return page + "</script>\n</body>\n</html>\n";
 }
 
-std::string fact_table(std::span<const std::pair<std::string, std::string>> facts) {
-  std::string table = "<table class=\"facts\"><tbody>\n";
+std::string fact_table(std::span<const std::pair<std::string, std::string>> facts, const std::string& caption) {
+  std::string table = "<table class=\"facts\">";
+  if (!caption.empty()) table += "<caption>" + escape_html(caption) + "</caption>";
+  table += "<tbody>\n";
   for (const auto& [name, value] : facts)
     table += "<tr><th scope=\"row\">" + escape_html(name) + "</th><td>" + escape_html(value) + "</td></tr>\n";
   return table + "</tbody></table>\n";

@@ -36,8 +36,9 @@ struct Chart {
 /// @throws ContractError  A series with unequal numbers of x and y.
 [[nodiscard]] std::string line_chart(const Chart& chart);
 
-/// Name and value pairs, in plain text, as a table.
-[[nodiscard]] std::string fact_table(std::span<const std::pair<std::string, std::string>> facts);
+/// Name and value pairs, in plain text, as a table. @param caption  Plain text above it; empty: none.
+[[nodiscard]] std::string fact_table(std::span<const std::pair<std::string, std::string>> facts,
+                                     const std::string& caption = "");
 
 /// The last steps of all ranks, one row per rank and lane. The pointer shows name, time and step, Ctrl and the wheel
 /// zoom, dragging moves. Below it a table: milliseconds per step of each kind of work on each rank.

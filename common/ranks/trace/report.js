@@ -45,24 +45,17 @@ function tickStep(extent, count) {
 
 // One timeline: `view` is the visible stretch of time in microseconds.
 class Timeline {
-  static left = 176;
+  static narrow = 560;  // below this width, a rank's name stands above its lanes, not before them
   static top = 34;
   static rowHeight = 20;
   static lanePadding = 5;
+  static wait = 4;  // the category of waiting for other ranks
 
   constructor(container, data) {
     this.container = container;
     this.data = data;
     this.end = Math.max(...data.spans.map(span => span[4]), 1);
     this.view = {begin: 0, end: this.end};
-    let y = Timeline.top;
-    this.laneTops = data.lanes.map((lane, index) => {
-      if (index > 0 && data.lanes[index - 1].rank !== lane.rank) y += 10;
-      const top = y;
-      y += lane.rows * Timeline.rowHeight + 2 * Timeline.lanePadding;
-      return top;
-    });
-    this.height = y + 6;
     this.svg = svgElement('svg', {});
     container.replaceChildren(this.svg);
     this.addTools();
@@ -71,13 +64,30 @@ class Timeline {
     this.draw();
   }
 
+  // Places lanes for the width; isFirst: a rank's first lane.
+  arrange() {
+    this.width = Math.max(this.container.clientWidth, 320);
+    this.isNarrow = this.width < Timeline.narrow;
+    this.left = this.isNarrow ? 100 : 176;
+    const lanes = this.data.lanes;
+    this.isFirst = lanes.map((lane, index) => index === 0 || lanes[index - 1].rank !== lane.rank);
+    let y = Timeline.top;
+    this.laneTops = lanes.map((lane, index) => {
+      if (this.isFirst[index]) y += this.isNarrow ? 20 : index > 0 ? 10 : 0;
+      const top = y;
+      y += lane.rows * Timeline.rowHeight + 2 * Timeline.lanePadding;
+      return top;
+    });
+    this.height = y + 6;
+  }
+
   x(us) {
     const share = (us - this.view.begin) / (this.view.end - this.view.begin);
-    return Timeline.left + share * (this.width - Timeline.left);
+    return this.left + share * (this.width - this.left);
   }
 
   draw() {
-    this.width = Math.max(this.container.clientWidth, 320);
+    this.arrange();
     this.svg.setAttribute('viewBox', `0 0 ${this.width} ${this.height}`);
     const plot = svgElement('g', {});
     this.drawTicks(plot);
@@ -85,25 +95,36 @@ class Timeline {
     this.drawSteps(plot);
     const labels = svgElement('g', {});
     this.drawLabels(labels);
-    this.svg.replaceChildren(plot, labels);
+    this.svg.replaceChildren(Timeline.hatching(), plot, labels);
+  }
+
+  // The pattern of the spans of waiting, which lie on the span that they are a part of.
+  static hatching() {
+    const pattern = svgElement('pattern',
+        {id: 'hatched', width: 5, height: 5, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)'});
+    pattern.append(svgElement('rect', {class: 'stripes', width: 5, height: 5}),
+                   svgElement('line', {x1: 0, x2: 0, y1: 0, y2: 5}));
+    const definitions = svgElement('defs', {});
+    definitions.append(pattern);
+    return definitions;
   }
 
   drawTicks(group) {
     const extent = this.view.end - this.view.begin;
-    const step = tickStep(extent, Math.max(2, (this.width - Timeline.left) / 160));
+    const step = tickStep(extent, Math.max(2, (this.width - this.left) / 160));
     const unit = step >= 1e6 ? [1e6, ' s'] : step >= 10 ? [1e3, ' ms'] : [1, ' \u00b5s'];
     const digits = Math.max(0, -Math.floor(Math.log10(step / unit[0] * 1.0001)));
     for (let us = Math.ceil(this.view.begin / step) * step; us <= this.view.end; us += step) {
       const x = this.x(us);
       group.append(svgElement('line', {class: 'grid', x1: x, x2: x, y1: Timeline.top - 4, y2: this.height}));
-      if (x > Timeline.left + 8 && x < this.width - 44)
+      if (x > this.left + 8 && x < this.width - 44)
         group.append(svgElement('text', {x: x + 3, y: Timeline.top - 9}, (us / unit[0]).toFixed(digits) + unit[1]));
     }
   }
 
   drawSpan(group, [lane, depth, category, begin, end, step, name]) {
     if (end < this.view.begin || begin > this.view.end) return;
-    const x0 = Math.max(this.x(begin), Timeline.left), x1 = Math.min(this.x(end), this.width);
+    const x0 = Math.max(this.x(begin), this.left), x1 = Math.min(this.x(end), this.width);
     const width = Math.max(x1 - x0, 1);
     const y = this.laneTops[lane] + Timeline.lanePadding + depth * Timeline.rowHeight;
     const rect = svgElement('rect',
@@ -112,28 +133,37 @@ class Timeline {
     rect.tip = `${name}\n${this.data.categories[category]}, ${formatTime(end - begin)}\n` +
         `step ${step}, rank ${where.rank}, ${where.name}\nfrom ${formatTime(begin)} to ${formatTime(end)}`;
     group.append(rect);
+    if (category === Timeline.wait) return;  // no text on stripes
     const label = shorten(name, Math.floor((width - 6) / 6.2));  // 6.2 units: a character of the 11 px font
     if (label) group.append(svgElement('text', {class: 'inside', x: x0 + 3, y: y + 13}, label));
   }
 
+  // A step without room for its number has a line only.
   drawSteps(group) {
+    let free = 0;
     for (const [step, begin] of this.data.steps) {
       const x = this.x(begin);
-      if (x < Timeline.left - 1 || x > this.width) continue;
+      if (x < this.left - 1 || x > this.width) continue;
       group.append(svgElement('line', {class: 'step', x1: x, x2: x, y1: 4, y2: this.height}));
-      group.append(svgElement('text', {class: 'rank', x: x + 4, y: 12}, 'step ' + step));
+      const text = 'step ' + step;
+      if (x < free) continue;
+      group.append(svgElement('text', {class: 'rank', x: x + 4, y: 12}, text));
+      free = x + 8 + 7.5 * text.length;  // 7.5 units: a bold character of the 12 px font
     }
   }
 
   drawLabels(group) {
     this.data.lanes.forEach((lane, index) => {
       const y = this.laneTops[index], height = lane.rows * Timeline.rowHeight + 2 * Timeline.lanePadding;
-      group.append(svgElement('rect', {class: 'band', x: 0, y: y, width: Timeline.left - 4, height: height}));
+      group.append(svgElement('rect', {class: 'band', x: 0, y: y, width: this.left - 4, height: height}));
       const middle = y + height / 2 + 4;
-      if (index === 0 || this.data.lanes[index - 1].rank !== lane.rank)
-        group.append(svgElement('text', {class: 'rank', x: 10, y: middle}, 'rank ' + lane.rank));
-      const name = lane.name.length <= 16 ? lane.name : lane.name.slice(0, 15) + '\u2026';
-      group.append(svgElement('text', {x: 70, y: middle}, name));
+      if (this.isFirst[index]) {
+        const place = {class: 'rank', x: this.isNarrow ? 6 : 10, y: this.isNarrow ? y - 6 : middle};
+        group.append(svgElement('text', place, 'rank ' + lane.rank));
+      }
+      const most = this.isNarrow ? 13 : 16;
+      const name = lane.name.length <= most ? lane.name : lane.name.slice(0, most - 1) + '\u2026';
+      group.append(svgElement('text', {x: this.isNarrow ? 6 : 70, y: middle}, name));
     });
   }
 
@@ -153,7 +183,7 @@ class Timeline {
 
   timeAt(clientX) {
     const box = this.svg.getBoundingClientRect();
-    const share = (clientX - box.left - Timeline.left) / (box.width - Timeline.left);
+    const share = (clientX - box.left - this.left) / (box.width - this.left);
     return this.view.begin + Math.max(0, share) * (this.view.end - this.view.begin);
   }
 

@@ -41,9 +41,17 @@ std::set<std::int64_t> choose_steps(std::span<const RankTrace> ranks, int step_c
   return {complete.end() - static_cast<std::ptrdiff_t>(count), complete.end()};
 }
 
+// Words for people, the same in bars, legend and table.
+std::string_view label_of(Category category) {
+  if (category == Category::kData) return "waiting for data";
+  if (category == Category::kWait) return "waiting for other ranks";
+  if (category == Category::kOptimizer) return "update";
+  return name_of(category);
+}
+
 struct Placed {
   SpanRecord span;
-  int depth = 0;  // number of enclosing spans in its lane
+  int depth = 0;  // number of enclosing spans in its lane; a wait is drawn on the span that it is a part of
 };
 
 // The chosen spans of one lane, with their nesting depth.
@@ -57,7 +65,8 @@ std::vector<Placed> place_lane(const RankTrace& trace, int lane, const std::set<
   std::vector<std::int64_t> open;  // ends of the enclosing spans
   for (Placed& item : placed) {
     while (!open.empty() && open.back() <= item.span.begin_ns) open.pop_back();
-    item.depth = static_cast<int>(open.size());
+    const bool is_part = item.span.category == Category::kWait && !open.empty();
+    item.depth = static_cast<int>(open.size()) - (is_part ? 1 : 0);
     open.push_back(item.span.end_ns);
   }
   return placed;
@@ -77,7 +86,7 @@ class TimelineWriter {
     html += "<div class=\"timeline-view\" tabindex=\"0\" role=\"img\" aria-label=\"" + escape_html(describe()) + "\">";
     html += "<noscript>The picture needs JavaScript; the table below does not.</noscript></div>\n";
     html += "<script type=\"application/json\" class=\"timeline-data\">" + data_for_script() + "</script>\n";
-    return html + table() + dropped_note() + "</section>\n";
+    return html + wait_note() + table() + dropped_note() + "</section>\n";
   }
 
  private:
@@ -89,7 +98,7 @@ class TimelineWriter {
       int deepest = 0;
       for (const Placed& item : placed) {
         deepest = std::max(deepest, item.depth);
-        if (item.depth == 0)  // nested spans are part of the outer one
+        if (item.depth == 0)  // nested spans are part of the outer one; of these, only a wait has its own time
           times[static_cast<std::size_t>(item.span.category)] +=
               static_cast<double>(item.span.end_ns - item.span.begin_ns) / 1e6 / static_cast<double>(steps_.size());
         spans_.push_back({lanes_.size(), item});
@@ -113,7 +122,7 @@ class TimelineWriter {
       if (!is_new) entry->second = std::min(entry->second, begin);
     }
     json categories = json::array(), steps = json::array();
-    for (std::size_t i = 0; i < kCategoryCount; ++i) categories.push_back(name_of(static_cast<Category>(i)));
+    for (std::size_t i = 0; i < kCategoryCount; ++i) categories.push_back(label_of(static_cast<Category>(i)));
     for (const auto& [step, begin] : step_begins) steps.push_back({step, begin});
     const json data = {{"lanes", lanes_}, {"spans", spans}, {"categories", categories}, {"steps", steps}};
     std::string text = dump_json(data, kOneLine, BadUtf8::kReplace);
@@ -131,17 +140,18 @@ class TimelineWriter {
     std::string html = "<p class=\"legend\">";
     for (std::size_t i = 0; i < kCategoryCount; ++i)
       if (is_used(i))
-        html += concat("<span class=\"key\"><span class=\"swatch c", i, "\"></span>", name_of(static_cast<Category>(i)),
-                       "</span>");
+        html += concat("<span class=\"key\"><span class=\"swatch c", i, "\"></span>",
+                       label_of(static_cast<Category>(i)), "</span>");
     return html + "</p>\n";
   }
 
   [[nodiscard]] std::string table() const {
     std::ostringstream html;
-    html << "<div class=\"scroll\"><table><caption>Milliseconds per step, mean of " << steps_.size()
-         << (steps_.size() == 1 ? " step" : " steps") << "</caption><thead><tr><th scope=\"col\">rank</th>";
+    html << "<div class=\"scroll\"><table><caption>" << (ranks_.size() == 1 ? "Rank " : "Each rank: ")
+         << (ranks_.size() == 1 ? concat(ranks_[0].rank, ": ") : "") << "milliseconds per step, " << which_steps()
+         << "</caption><thead><tr><th scope=\"col\">rank</th>";
     for (std::size_t i = 0; i < kCategoryCount; ++i)
-      if (is_used(i)) html << "<th scope=\"col\">" << name_of(static_cast<Category>(i)) << "</th>";
+      if (is_used(i)) html << "<th scope=\"col\">" << label_of(static_cast<Category>(i)) << "</th>";
     html << "</tr></thead><tbody>\n" << std::fixed << std::setprecision(2);
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       html << "<tr><th scope=\"row\">" << ranks_[rank].rank << "</th>";
@@ -151,6 +161,20 @@ class TimelineWriter {
     }
     html << "</tbody></table></div>\n";
     return std::move(html).str();
+  }
+
+  // Of the table: "mean of steps 28 to 30".
+  [[nodiscard]] std::string which_steps() const {
+    if (steps_.size() == 1) return concat("step ", *steps_.begin());
+    const bool has_gaps = *steps_.rbegin() - *steps_.begin() >= static_cast<std::int64_t>(steps_.size());
+    return concat("mean of ", has_gaps ? concat(steps_.size(), " of the ") : "", "steps ", *steps_.begin(), " to ",
+                  *steps_.rbegin());
+  }
+
+  [[nodiscard]] std::string wait_note() const {
+    if (!is_used(static_cast<std::size_t>(Category::kWait))) return "";
+    return "<p class=\"note\">Hatched: how long the rank had nothing left to compute and waited for others in the "
+           "step, drawn in one piece at the end of backward.</p>\n";
   }
 
   [[nodiscard]] std::string dropped_note() const {

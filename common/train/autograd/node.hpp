@@ -65,6 +65,7 @@ struct Variable::Node {
   Listing listing = Listing::kNotAwaited;
   Tensor value;                            ///< Undefined while released.
   ValueSource* source = nullptr;           ///< Fetches a released value; null: none.
+  std::shared_ptr<ValueSource> initial;    ///< Brings the first value; null once there has been one.
   std::shared_ptr<RoundedWeight> rounded;  ///< The copy that autocast multiplies with; null if there is none.
   std::uint64_t rounded_at = kNever;       ///< write_accesses() of the value's storage when `rounded` was made.
   bool is_frozen = false;  ///< Counts as data: nothing is recorded for it, and backward() does not reach it.

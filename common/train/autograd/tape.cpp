@@ -71,7 +71,7 @@ class Walk {
     throw ContractError(concat(
         "autograd: the loss depends on parameter ", (*forgotten)->name, " ", (*forgotten)->shape,
         ", which is not in the list of parameters of the module that is trained, so that no optimizer would update it; "
-        "make its layer with child<...>(name, ...), or use NoGradGuard where it is not to be trained"));
+        "make its layer with child<...>(name, ...), or use NoGradGuard if it should not be trained"));
   }
 
   void visit(const std::shared_ptr<Node>& node) {

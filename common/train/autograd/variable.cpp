@@ -1,10 +1,12 @@
 #include "autograd/variable.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "autograd/node.hpp"
 #include "base/error.hpp"
+#include "device/memory_limit.hpp"
 #include "kernels/ops.hpp"
 
 namespace lockstep::autograd {
@@ -44,7 +46,8 @@ void forget_rounded(Variable::Node& parameter) { parameter.rounded_at = Variable
 
 void fetch(const Variable& parameter) {
   const std::string& name = parameter.name();
-  ValueSource* const source = parameter.node()->source;
+  const std::shared_ptr<ValueSource> initial = parameter.node()->initial;  // adopt_value() drops the node's reference
+  ValueSource* const source = initial ? initial.get() : parameter.node()->source;
   require(source != nullptr, "autograd: value() of parameter ", name,
           ", which is released and has no ValueSource; call adopt_value() or set_value_source() first");
   Variable handle = parameter;
@@ -62,6 +65,11 @@ void ask_for_place(const Variable& variable) {
     if (place.is_defined()) require_same_layout_and_device(node, place, "place_gradient()");
     node.gradient = std::move(place);
   }
+}
+
+Tensor allocate_gradient(const Variable::Node& node) {
+  const AllocationPurpose purpose("gradient of ", node.is_parameter ? std::string_view(node.name) : "an activation");
+  return Tensor::empty(node.shape, node.dtype, node.device);
 }
 
 // A tensor that others may read must not be modified in place.
@@ -86,6 +94,19 @@ Variable Variable::parameter(Tensor value, std::string name) {
   node->is_parameter = true;
   node->name = std::move(name);
   node->value = std::move(value);
+  return {Tensor(), std::move(node)};
+}
+
+Variable Variable::parameter(const Shape& shape, DType dtype, Device device, std::shared_ptr<ValueSource> initial,
+                             std::string name) {
+  require(initial != nullptr, "autograd: parameter ", name, " has neither a value nor a source of its first one");
+  auto node = std::make_shared<Node>();
+  node->shape = shape;
+  node->dtype = dtype;
+  node->device = device;
+  node->is_parameter = true;
+  node->name = std::move(name);
+  node->initial = std::move(initial);
   return {Tensor(), std::move(node)};
 }
 
@@ -147,7 +168,7 @@ void Variable::zero_grad() const {
 std::pair<Tensor, GradientWrite> Variable::begin_gradient_write() const {
   Node& node = require_node(node_, "begin_gradient_write()");
   ask_for_place(*this);
-  if (!node.gradient.is_defined()) node.gradient = Tensor::empty(node.shape, node.dtype, node.device);
+  if (!node.gradient.is_defined()) node.gradient = allocate_gradient(node);
   if (!node.has_gradient) {
     if (const auto loan = node.loan.lock()) loan->tensor = loan->tensor.clone();  // another graph was first
     node.loan.reset();
@@ -181,6 +202,7 @@ void Variable::accumulate_gradient(Tensor contribution) const {
 void Variable::rebind_value(Tensor storage_view) const {
   Node& parameter = require_parameter(node_, "rebind_value()");
   require_same_layout(parameter, storage_view, "rebind_value()");
+  if (parameter.initial) fetch(*this);
   require_value(parameter, "rebind_value()");
   storage_view.copy_from(parameter.value);
   parameter.value = std::move(storage_view);
@@ -213,11 +235,14 @@ void Variable::adopt_value(Tensor value) const {
   Node& parameter = require_parameter(node_, "adopt_value()");
   require_same_layout_and_device(parameter, value, "adopt_value()");
   parameter.value = std::move(value);
+  parameter.initial.reset();
   forget_rounded(parameter);
 }
 
 void Variable::set_value_source(ValueSource* source) const {
-  require_parameter(node_, "set_value_source()").source = source;
+  Node& parameter = require_parameter(node_, "set_value_source()");
+  parameter.source = source;
+  parameter.initial.reset();
 }
 
 Tensor Variable::release_gradient() const {
@@ -245,8 +270,10 @@ void Variable::move_to(Device device) const {
   if (device == parameter.device) return;
   require(parameter.observers.empty() && parameter.pending_uses == 0, "autograd: parameter ", parameter.name,
           " cannot move to ", device.name(), " while it is watched; move the model before it is wrapped");
-  require_value(parameter, "move_to()");
-  parameter.value = parameter.value.to(device);
+  if (!parameter.initial) {
+    require_value(parameter, "move_to()");
+    parameter.value = parameter.value.to(device);
+  }
   parameter.gradient = parameter.has_gradient ? parameter.gradient.to(device) : Tensor();
   parameter.device = device;
   parameter.rounded.reset();
@@ -273,7 +300,7 @@ std::shared_ptr<GradientLoan> borrow_gradient(const Variable& variable) {
     loan->tensor = node.gradient;
     node.loan = loan;
   } else {
-    loan->tensor = Tensor::empty(node.shape, node.dtype, node.device);
+    loan->tensor = allocate_gradient(node);
   }
   return loan;
 }

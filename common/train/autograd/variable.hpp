@@ -71,6 +71,11 @@ class Variable {
 
   /// A leaf that collects a gradient. The gradient's storage is allocated on first use unless rebound before.
   [[nodiscard]] static Variable parameter(Tensor value, std::string name);
+  /// A leaf that is born without elements: `initial` brings them when value() is first asked for, and is then dropped.
+  /// adopt_value() and set_value_source() drop it unused.
+  /// @param initial  Not null; the parameter keeps it alive as long as it may be asked.
+  [[nodiscard]] static Variable parameter(const Shape& shape, DType dtype, Device device,
+                                          std::shared_ptr<ValueSource> initial, std::string name);
 
   /// For writers of operations: the result of a recorded operation.
   Variable(Tensor value, std::shared_ptr<Node> node) noexcept : value_(std::move(value)), node_(std::move(node)) {}
@@ -123,7 +128,8 @@ class Variable {
   /// not write to `contribution` afterwards.
   void accumulate_gradient(Tensor contribution) const;
 
-  /// Moves the parameter's value into other storage, copying the elements (buckets). @throws ContractError  Released.
+  /// Moves the parameter's value into other storage, copying the elements (buckets). Asks for initial values.
+  /// @throws ContractError  Released.
   void rebind_value(Tensor storage_view) const;
   /// Makes `storage_view` the gradient's storage, keeping what has been written. Gradients' addresses are not cached
   /// across calls, so this is legal unless a backward is running.
@@ -145,7 +151,8 @@ class Variable {
   void adopt_value(Tensor value) const;
   /// Whether value() returns without a fetch.
   [[nodiscard]] bool has_value() const noexcept;
-  /// Sets the source that value() asks after a release; null: none. The source must outlive that use.
+  /// Sets the source that value() asks after a release, or in place of initial values that have not been asked for;
+  /// null: none. The source must outlive that use.
   /// @throws ContractError  Not a parameter.
   void set_value_source(ValueSource* source) const;
   /// Lets go of the gradient and of its storage: the next contribution is a first one, and its storage is asked for
@@ -159,6 +166,7 @@ class Variable {
   /// @}
 
   /// Moves a parameter to another device, with its gradient if one is written: Module::to().
+  /// Initial values that have not been asked for will be brought there.
   /// @throws ContractError  It has an observer, which may hold views of its memory; or its value is released.
   void move_to(Device device) const;
 

@@ -65,50 +65,25 @@ FileEntry write_text(const fs::path& path, std::string_view text) {
   return file.finish();
 }
 
-// The inputs of one save, and its callbacks.
-struct Save {
-  std::int64_t step;
-  const Contents& contents;
-  const json& state;
-  const OnTensorWritten& on_written;
-  std::function<void(std::string_view)> announce;  // called before each step
-};
-
-// Hands both files to the system before waiting for the disk. A thread that wants to change a tensor must wait for the
-// former, not for the latter.
-std::vector<FileEntry> write_tensors(const fs::path& folder, const Save& save) {
-  save.announce("model");
-  FileWriter model = begin_safetensors(folder / kModelFile, save.contents.model, {{"format", "pt"}},
-                                       save.on_written);  // transformers requires the entry
-  save.announce("optimizer");
-  FileWriter optimizer = begin_safetensors(folder / kOptimizerFile, save.contents.optimizer, {}, save.on_written);
-  save.announce("flush");
-  return {model.finish(), optimizer.finish()};
-}
-
-void write_checkpoint(const fs::path& folder, const Save& save) {
-  const auto& announce = save.announce;
-  announce("create");
-  fs::create_directory(folder);
-  Manifest manifest{.step = save.step, .files = write_tensors(folder, save)};
-  announce("state");
-  manifest.files.push_back(write_text(folder / kStateFile, dump_json(save.state, 2) + "\n"));
-  announce("manifest");
-  write_text(folder / kManifestFile, to_text(manifest));
-  announce("sync");
-  sync_to_disk(folder);
-  announce("verify");
-  verify(folder);
-}
-
 // On failure the disk may be full: remove the new files, or it would stay full.
-void write_or_remove(const fs::path& folder, const std::function<void()>& write) {
+template <typename Write>
+auto write_or_remove(const fs::path& folder, const Write& write) {
   try {
-    write();
+    return write();
   } catch (...) {
     std::error_code ignored;  // the error above is more useful
     fs::remove_all(folder, ignored);
     throw;
+  }
+}
+
+// Turns what std::filesystem throws into an error of ours.
+template <typename Save>
+auto saving_in(const fs::path& root, const Save& save) {
+  try {
+    return save();
+  } catch (const fs::filesystem_error& error) {
+    throw IoError(concat("saving a checkpoint in ", root.string(), ": ", error.what()));
   }
 }
 
@@ -121,32 +96,62 @@ CheckpointFolder::CheckpointFolder(fs::path root, FolderOptions options)
 
 fs::path CheckpointFolder::save(std::int64_t step, const Contents& contents, const json& state,
                                 const OnTensorWritten& on_written) {
+  return complete(begin(step, {stream(contents.model, on_written), stream(contents.optimizer, on_written)}, state));
+}
+
+// Hands both files to the system before anything waits for the disk. A thread that wants to change a tensor must wait
+// for the former, not for the latter.
+BegunSave CheckpointFolder::begin(std::int64_t step, const StreamedContents& contents, const json& state) {
   require(step >= 0, "saving step ", step);
-  const auto announce = [this](std::string_view name) {
-    if (options_.on_save_step) options_.on_save_step(name);
-  };
-  try {
+  return saving_in(root_, [&] {
     announce("clean");
     fs::create_directories(root_);
     remove_leftovers(root_);
     set_given_up_aside();
     Order order{.step = step};
     while (fs::exists(root_ / folder_name(order))) ++order.attempt;
-    const fs::path incomplete = root_ / concat(kIncompletePrefix, folder_name(order));
-    const fs::path complete = root_ / folder_name(order);
+    const fs::path folder = root_ / concat(kIncompletePrefix, folder_name(order));
+    return write_or_remove(folder, [&]() -> BegunSave {
+      announce("create");
+      fs::create_directory(folder);
+      announce("model");
+      FileWriter model = begin_safetensors(folder / kModelFile, contents.model,
+                                           {{"format", "pt"}});  // transformers requires the entry
+      announce("optimizer");
+      FileWriter optimizer = begin_safetensors(folder / kOptimizerFile, contents.optimizer);
+      return {order, std::move(model), std::move(optimizer), dump_json(state, 2) + "\n"};
+    });
+  });
+}
+
+fs::path CheckpointFolder::complete(BegunSave save) {
+  return saving_in(root_, [&] {
+    const fs::path incomplete = root_ / concat(kIncompletePrefix, folder_name(save.order));
+    const fs::path complete = root_ / folder_name(save.order);
     write_or_remove(incomplete, [&] {
-      write_checkpoint(incomplete, {step, contents, state, on_written, announce});
+      announce("flush");
+      Manifest manifest{.step = save.order.step, .files = {save.model.finish(), save.optimizer.finish()}};
+      announce("state");
+      manifest.files.push_back(write_text(incomplete / kStateFile, save.state));
+      announce("manifest");
+      write_text(incomplete / kManifestFile, to_text(manifest));
+      announce("sync");
+      sync_to_disk(incomplete);
+      announce("verify");
+      verify(incomplete);
       announce("rename");
       fs::rename(incomplete, complete);
     });
     announce("sync_root");
     sync_to_disk(root_);
     announce("prune");
-    remove_old(root_, options_.keep_last, order, given_up_);
+    remove_old(root_, options_.keep_last, save.order, given_up_);
     return complete;
-  } catch (const fs::filesystem_error& error) {
-    throw IoError(concat("saving a checkpoint in ", root_.string(), ": ", error.what()));
-  }
+  });
+}
+
+void CheckpointFolder::announce(std::string_view save_step) const {
+  if (options_.on_save_step) options_.on_save_step(save_step);
 }
 
 // The first save finds the checkpoints newer than the one that the run was resumed from. If one cannot be renamed, each
@@ -213,6 +218,17 @@ json load(const fs::path& checkpoint, const Contents& destinations) {
   if (wants_optimizer) require_loadable(optimizer, destinations.optimizer);
   load_tensors(model, destinations.model);
   if (wants_optimizer) load_tensors(optimizer, destinations.optimizer);
+  return load_state(checkpoint);
+}
+
+json load_parts(const fs::path& checkpoint, const PartContents& destinations) {
+  verify(checkpoint);
+  const SafetensorsFile model(checkpoint / kModelFile);
+  const SafetensorsFile optimizer(checkpoint / kOptimizerFile);
+  const bool wants_optimizer = !destinations.optimizer.empty();
+  if (wants_optimizer) require_parts_loadable(optimizer, destinations.optimizer);
+  load_parts(model, destinations.model);
+  if (wants_optimizer) load_parts(optimizer, destinations.optimizer);
   return load_state(checkpoint);
 }
 

@@ -20,6 +20,7 @@
 
 #include "checkpoint/retention.hpp"
 #include "checkpoint/safetensors.hpp"
+#include "checkpoint/tensor_parts.hpp"
 
 namespace lockstep::checkpoint {
 
@@ -29,6 +30,18 @@ struct Contents {
   std::vector<NamedTensor> optimizer = {};  ///< For example "h.0.attn.c_attn.weight.exp_avg".
 };
 
+/// The same for a rank that holds parts of the tensors.
+struct PartContents {
+  std::vector<NamedPart> model = {};
+  std::vector<NamedPart> optimizer = {};
+};
+
+/// The source of a save whose tensors' elements come while they are written.
+struct StreamedContents {
+  StreamedTensors model = {};
+  StreamedTensors optimizer = {};
+};
+
 /// Options of CheckpointFolder.
 struct FolderOptions {
   int keep_last = 2;  ///< Older ones are removed after a save. At least 1.
@@ -36,6 +49,15 @@ struct FolderOptions {
   std::filesystem::path resumed_from = {};
   /// Called with the name of each step of save() before it is taken; for tests. May be empty.
   std::function<void(std::string_view step)> on_save_step = {};
+};
+
+/// A checkpoint of which the system has all tensors, though the disk may not have them yet. If it is dropped, its
+/// folder is left over, as that of a killed writer.
+struct BegunSave {
+  Order order;
+  FileWriter model;
+  FileWriter optimizer;
+  std::string state;  ///< The text of state.json.
 };
 
 /// The checkpoints of one run. One process writes (rank 0); any may read. Thread safety: one thread at a time.
@@ -61,6 +83,14 @@ class CheckpointFolder {
   std::filesystem::path save(std::int64_t step, const Contents& contents, const nlohmann::json& state,
                              const OnTensorWritten& on_written = {});
 
+  /// The first half of a save: hands all tensors to the system. Only complete() waits for the disk.
+  /// @param contents  Their callbacks are called here.
+  /// @throws IoError  As save(). An error of a callback ends the save too: the new files are removed.
+  [[nodiscard]] BegunSave begin(std::int64_t step, const StreamedContents& contents, const nlohmann::json& state);
+  /// The second half.
+  /// @return  The checkpoint's folder. @throws IoError, FormatError  As save().
+  std::filesystem::path complete(BegunSave save);
+
   /// Removes leftovers of a killed writer, and checkpoints that its last save would have removed. For a run with
   /// nothing more to save. Files that cannot be removed or read stay, with a warning.
   /// @cost  Reads the newest checkpoint if there are more than keep_last.
@@ -77,6 +107,7 @@ class CheckpointFolder {
   [[nodiscard]] std::vector<std::filesystem::path> list() const;
 
  private:
+  void announce(std::string_view save_step) const;
   void set_given_up_aside();
 
   std::filesystem::path root_;
@@ -102,6 +133,9 @@ void verify(const std::filesystem::path& checkpoint);
 /// @return              The state given to save().
 /// @throws IoError, FormatError  As verify() and load_tensors(); nothing is then written to the tensors.
 nlohmann::json load(const std::filesystem::path& checkpoint, const Contents& destinations);
+
+/// The same for a rank that holds parts of the tensors: reads only these.
+nlohmann::json load_parts(const std::filesystem::path& checkpoint, const PartContents& destinations);
 
 /// Loads the state without the tensors (to build the model that the checkpoint needs). Verifies state.json only.
 [[nodiscard]] nlohmann::json load_state(const std::filesystem::path& checkpoint);

@@ -74,6 +74,8 @@ class FileWriter {
   explicit FileWriter(std::filesystem::path path);
   /// Appends. @throws IoError  The disk is full, for example.
   void write(std::string_view bytes);
+  /// Written so far.
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return checksum_.bytes(); }
   /// Waits until the file is on disk (fsync), and drops its cached pages, so that the next reader reads the disk.
   /// Called last. @throws IoError  The disk failed.
   FileEntry finish();

@@ -151,16 +151,30 @@ class HeaderParser {
   const InputFile& file_;
 };
 
-std::string make_header(std::span<const NamedTensor> tensors, const Metadata& metadata) {
+// @param purpose  For the message: "saving", "loading".
+std::vector<TensorDescription> describe(std::span<const NamedTensor> tensors, std::string_view purpose) {
+  std::vector<TensorDescription> descriptions;
+  for (const auto& [name, tensor] : tensors) {
+    require(tensor.is_defined(), purpose, " tensor ", name, ": it is undefined");
+    descriptions.push_back({name, tensor.shape(), tensor.dtype()});
+  }
+  return descriptions;
+}
+
+std::uint64_t byte_count(const TensorDescription& tensor) {
+  return static_cast<std::uint64_t>(tensor.shape.count()) * bytes_of(tensor.dtype);
+}
+
+std::string make_header(std::span<const TensorDescription> tensors, const Metadata& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header[kMetadataKey] = metadata;
   std::uint64_t offset = 0;
-  for (const auto& [name, tensor] : tensors) {
-    require(tensor.is_defined(), "saving tensor ", name, ": it is undefined");
+  for (const TensorDescription& tensor : tensors) {
+    const std::string& name = tensor.name;
     require(name != kMetadataKey && !header.contains(name), "saving tensor ", name, ": the name is taken");
-    const std::uint64_t end = offset + static_cast<std::uint64_t>(tensor.bytes());
-    header[name] = {{"dtype", name_of(stored_type_of(tensor.dtype()))},
-                    {"shape", tensor.shape().dimensions()},
+    const std::uint64_t end = offset + byte_count(tensor);
+    header[name] = {{"dtype", name_of(stored_type_of(tensor.dtype))},
+                    {"shape", tensor.shape.dimensions()},
                     {"data_offsets", {offset, end}}};
     offset = end;
   }
@@ -173,21 +187,30 @@ std::string make_header(std::span<const NamedTensor> tensors, const Metadata& me
 
 FileEntry write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                             const Metadata& metadata) {
-  return begin_safetensors(path, tensors, metadata, {}).finish();
+  return begin_safetensors(path, stream(tensors), metadata).finish();
 }
 
-FileWriter begin_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
-                             const Metadata& metadata, const OnTensorWritten& on_written) {
-  const std::string header = make_header(tensors, metadata);
+StreamedTensors stream(std::span<const NamedTensor> tensors, const OnTensorWritten& on_written) {
+  return {describe(tensors, "saving"), [tensors, on_written](FileWriter& file, std::size_t index) {
+            const Tensor on_host = tensors[index].tensor.to(Device{});
+            file.write({static_cast<const char*>(on_host.const_data()), static_cast<std::size_t>(on_host.bytes())});
+            if (on_written) on_written(tensors[index]);
+          }};
+}
+
+FileWriter begin_safetensors(const std::filesystem::path& path, const StreamedTensors& content,
+                             const Metadata& metadata) {
+  const std::string header = make_header(content.tensors, metadata);
   require(header.size() <= kMaxHeaderBytes, "saving ", path.string(), ": a header of ", header.size(), " bytes");
   FileWriter file(path);
   const std::uint64_t header_bytes = header.size();
   file.write(as_text(std::as_bytes(std::span(&header_bytes, 1))));
   file.write(header);
-  for (const NamedTensor& named : tensors) {
-    const Tensor on_host = named.tensor.to(Device{});
-    file.write({static_cast<const char*>(on_host.const_data()), static_cast<std::size_t>(on_host.bytes())});
-    if (on_written) on_written(named);
+  for (std::size_t i = 0; i < content.tensors.size(); ++i) {
+    const std::uint64_t begin = file.bytes(), expected = byte_count(content.tensors[i]);
+    content.write(file, i);
+    require(file.bytes() - begin == expected, "saving tensor ", content.tensors[i].name, ": ", file.bytes() - begin,
+            " bytes were written of ", expected);
   }
   return file;
 }
@@ -278,19 +301,18 @@ std::string hint_at_wrapper(const SafetensorsFile& file, const std::vector<std::
 
 }  // namespace
 
-void require_loadable(const SafetensorsFile& file, std::span<const NamedTensor> destinations,
+void require_loadable(const SafetensorsFile& file, std::span<const TensorDescription> expected,
                       UnexpectedTensors unexpected) {
   std::vector<std::string> missing, surplus;
   std::set<std::string> wanted;
-  for (const auto& [name, tensor] : destinations) {
+  for (const auto& [name, shape, dtype] : expected) {
     wanted.insert(name);
-    require(tensor.is_defined(), "loading tensor ", name, ": it is undefined");
     const TensorEntry* entry = file.find(name);
     if (entry == nullptr)
       missing.push_back(name);
-    else if (entry->shape != tensor.shape() || entry->type != stored_type_of(tensor.dtype()))
+    else if (entry->shape != shape || entry->type != stored_type_of(dtype))
       throw FormatError(concat(file.path().string(), ": tensor ", name, " is ", word_for(entry->type), " ",
-                               entry->shape, ", expected ", tensor.dtype(), " ", tensor.shape()));
+                               entry->shape, ", expected ", dtype, " ", shape));
   }
   for (const TensorEntry& entry : file.entries())
     if (!wanted.contains(entry.name)) surplus.push_back(entry.name);
@@ -300,6 +322,11 @@ void require_loadable(const SafetensorsFile& file, std::span<const NamedTensor> 
   if (unexpected == UnexpectedTensors::kReject && !surplus.empty())
     throw FormatError(
         concat(file.path().string(), ": ", surplus.size(), " tensors are not expected: ", list_names(surplus)));
+}
+
+void require_loadable(const SafetensorsFile& file, std::span<const NamedTensor> destinations,
+                      UnexpectedTensors unexpected) {
+  require_loadable(file, describe(destinations, "loading"), unexpected);
 }
 
 void load_tensors(const SafetensorsFile& file, std::span<const NamedTensor> destinations,

@@ -36,14 +36,38 @@ inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 FileEntry write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                             const Metadata& metadata = {});
 
+/// A tensor as a file describes it, without its elements.
+struct TensorDescription {
+  std::string name;
+  Shape shape;
+  DType dtype = DType::kFloat32;
+
+  bool operator==(const TensorDescription&) const = default;
+};
+
+/// Appends the elements of one tensor to a file, all of them, row by row. May throw, which ends the writing.
+/// @param index  Of the tensor, in the list of descriptions. Called once for each, in their order.
+using WriteElements = std::function<void(FileWriter& file, std::size_t index)>;
+
+/// Tensors to be written whose elements come while the file is written, for example from other ranks.
+struct StreamedTensors {
+  std::vector<TensorDescription> tensors = {};
+  WriteElements write = {};
+};
+
+/// Writes a file, replacing an existing one, but does not wait for the disk: finish() of the result does.
+/// @throws As write_safetensors(), and a ContractError if a tensor got more or fewer bytes than it has.
+[[nodiscard]] FileWriter begin_safetensors(const std::filesystem::path& path, const StreamedTensors& content,
+                                           const Metadata& metadata = {});
+
 /// Called once the system has a tensor's elements: they may change from now on, although the disk may not have them
 /// yet. May be empty. May throw, which ends the writing.
 using OnTensorWritten = std::function<void(const NamedTensor&)>;
 
-/// Like write_safetensors(), but does not wait for the disk: finish() of the result does.
+/// Tensors that this process has.
+/// @param tensors     On any device. Must live until the result is used up.
 /// @param on_written  Called for each of `tensors`, in their order.
-[[nodiscard]] FileWriter begin_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
-                                           const Metadata& metadata, const OnTensorWritten& on_written);
+[[nodiscard]] StreamedTensors stream(std::span<const NamedTensor> tensors, const OnTensorWritten& on_written = {});
 
 /// One tensor's location in a file.
 struct TensorEntry {
@@ -105,6 +129,9 @@ enum class UnexpectedTensors { kReject, kIgnore };
 /// Checks that load_tensors() with the same arguments would succeed.
 /// @throws FormatError  Names that are missing or (kReject) unexpected, all listed; or another shape or dtype.
 void require_loadable(const SafetensorsFile& file, std::span<const NamedTensor> destinations,
+                      UnexpectedTensors unexpected = UnexpectedTensors::kReject);
+/// The same for tensors of which only the descriptions are at hand.
+void require_loadable(const SafetensorsFile& file, std::span<const TensorDescription> expected,
                       UnexpectedTensors unexpected = UnexpectedTensors::kReject);
 
 /// Fills every tensor from the file's tensor of that name; writes nothing unless all of them fit. The elements go to

@@ -99,6 +99,17 @@ void Saver::save(std::int64_t step, const Contents& contents, nlohmann::json sta
   });
 }
 
+void Saver::save(std::int64_t step, const StreamedContents& contents, const nlohmann::json& state) {
+  wait();
+  step_ = step;
+  const auto begun = std::make_shared<BegunSave>(background_->folder.begin(step, contents, state));
+  if (mode_ == SaveMode::kBlocking) {
+    background_->folder.complete(std::move(*begun));
+    return;
+  }
+  run_in_background([begun](Background& background) { background.folder.complete(std::move(*begun)); });
+}
+
 Saver::Snapshot Saver::take_snapshot(const Contents& contents) {
   make_copies_fit(contents);
   const Contents& copies = background_->copies;

@@ -63,6 +63,9 @@ class Saver {
   /// @throws TimeoutError          The previous save is not on disk after `longest_wait`; names its step.
   /// @cost  kBackground: waits for the previous save, then copies tensors that are on a device.
   void save(std::int64_t step, const Contents& contents, nlohmann::json state);
+  /// The same for tensors whose elements come while they are written: the callbacks of `contents` are called here, and
+  /// in the background the thread only waits for the disk. @throws  As above, and what a callback throws.
+  void save(std::int64_t step, const StreamedContents& contents, const nlohmann::json& state);
 
   /// Waits until the last save is on disk, then removes leftovers of an earlier, killed writer.
   /// @throws IoError       The save failed (names its step), or something cannot be removed.

@@ -31,7 +31,7 @@ fs::path file_of_folder(const fs::path& folder) {
 std::map<std::string, std::string> weight_map(const fs::path& index) {
   const nlohmann::json content = parse_json(read_file(index), index);
   if (!content.is_object() || !content.contains("weight_map") || !content["weight_map"].is_object()) {
-    throw FormatError(concat(index.string(), " is no index of shards: it has no object \"weight_map\""));
+    throw FormatError(concat(index.string(), " is not an index of shards: it has no object \"weight_map\""));
   }
   std::map<std::string, std::string> files;
   for (const auto& [tensor, file] : content["weight_map"].items()) {

@@ -101,7 +101,7 @@ class BytePairTokenizer final : public Tokenizer {
       const auto found = ids.find({static_cast<char>(static_cast<unsigned char>(byte))});
       if (found == ids.end()) {
         throw FormatError(concat(files.name, "/", kVocabularyFile, " has no token for the byte ", byte, " ('",
-                                 characters[byte], "'): it is no byte-level vocabulary"));
+                                 characters[byte], "'): it is not a byte-level vocabulary"));
       }
       byte_ids_[byte] = found->second;
     }

@@ -124,7 +124,7 @@ std::string usual_tokenizer(const fs::path& data) {
 std::string text_to_learn_from(const CorpusOptions& options) {
   if (is_random(options.data) || is_token_file(options.data)) {
     throw FormatError(concat(name_of(options.data),
-                             " is no text that a tokenizer could learn from: name the FILE.model ",
+                             " is not a text that a tokenizer could learn from: name the FILE.model ",
                              "that it was made with, or a text as --data"));
   }
   const std::string text = read_text(options.data);

@@ -15,7 +15,7 @@ namespace lockstep::data {
 /// The name of generated random data.
 inline constexpr const char* kRandomData = "random";
 
-/// What to read, and how.
+/// The text to read, and how.
 struct CorpusOptions {
   std::filesystem::path data{};             ///< A text, a token file (.bin), kRandomData, or empty: the course text.
   std::filesystem::path validation_data{};  ///< Empty: the last tenth of `data`.

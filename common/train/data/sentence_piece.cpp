@@ -37,7 +37,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   SentencePieceTokenizer(std::string model, const std::string& name) : model_(std::move(model)) {
     check_sentence_piece_model(model_, name);
     const auto status = processor_.LoadFromSerializedProto(model_);
-    if (!status.ok()) throw FormatError(concat(name, " is no SentencePiece model: ", status.ToString()));
+    if (!status.ok()) throw FormatError(concat(name, " is not a SentencePiece model: ", status.ToString()));
     const int pieces = processor_.GetPieceSize();
     if (pieces < 1) throw FormatError(concat(name, " is a SentencePiece model without pieces"));
     for (int id = 0; id < pieces; ++id) {

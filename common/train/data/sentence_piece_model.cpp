@@ -54,7 +54,7 @@ class Fields {
   }
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw FormatError(concat(name_, " is no SentencePiece model: ", what));
+    throw FormatError(concat(name_, " is not a SentencePiece model: ", what));
   }
 
  private:
@@ -119,8 +119,8 @@ void check_piece(const Piece& piece, const Fields& fields) {
   constexpr std::size_t kLongestPiece = 8000;
   constexpr float kLargestScore = 1e7F;
   if (piece.text.empty() || piece.text.size() > kLongestPiece) fields.fail("a piece that is empty or too long");
-  if (piece.text.find('\0') != std::string_view::npos || !is_utf8(piece.text)) fields.fail("a piece that is no text");
-  if (!(std::abs(piece.score) <= kLargestScore)) fields.fail("a piece whose score is no usable number");
+  if (piece.text.find('\0') != std::string_view::npos || !is_utf8(piece.text)) fields.fail("a piece that is not text");
+  if (!(std::abs(piece.score) <= kLargestScore)) fields.fail("a piece whose score is not a usable number");
   if (piece.type < kNormal || piece.type > kByte) fields.fail("a piece of an unknown type");
 }
 

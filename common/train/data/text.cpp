@@ -45,7 +45,7 @@ std::string decode_bytes(std::span<const std::int32_t> ids) {
   std::string text;
   text.reserve(ids.size());
   for (const std::int32_t id : ids) {
-    require(id >= 0 && id < kByteVocabularySize, "token ", id, " is no byte");
+    require(id >= 0 && id < kByteVocabularySize, "token ", id, " is not a byte");
     text += static_cast<char>(id);
   }
   return text;

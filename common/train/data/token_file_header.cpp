@@ -49,7 +49,7 @@ std::int64_t parse_token_file_header(std::span<const std::byte> header, std::int
   }
   if (magic != kTokenFileMagic) {
     throw FormatError(
-        concat(name, " begins with ", magic, " instead of ", kTokenFileMagic, ": it is no token file", kWriteIt));
+        concat(name, " begins with ", magic, " instead of ", kTokenFileMagic, ": it is not a token file", kWriteIt));
   }
   if (version != kTokenFileVersion) {
     throw FormatError(concat(name, " is a token file of version ", version, "; version ", kTokenFileVersion,

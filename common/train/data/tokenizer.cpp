@@ -37,7 +37,8 @@ class NumberTokenizer final : public Tokenizer {
       const std::string_view word = text.substr(at, end - at);
       ids.push_back(parse_number(word));
       if (ids.back() < 0) {
-        throw FormatError(concat("'", word, "' is no token number, and the text of these tokens is not known: write ",
+        throw FormatError(concat("'", word,
+                                 "' is not a token number, and the text of these tokens is not known: write ",
                                  "numbers such as '15 27', or name their tokenizer with --tokenizer FILE.model"));
       }
       at = text.find_first_not_of(kBlanks, end);

@@ -1,56 +1,67 @@
 #include "kernels/attention.hpp"
 
-#include "kernels/cpu/ops.hpp"
-#include "kernels/device_call.hpp"
+#include "kernels/call.hpp"
+#include "kernels/cpu/operations.hpp"
 
 namespace lockstep::kernels {
 
 namespace {
 
-void require_attention(std::string_view operation, const Tensor& qkv, int heads, const Tensor& out,
-                       const Tensor& log_sum_exp) {
-  require(qkv.shape().rank() == 3 && heads > 0 && qkv.shape()[2] % (3 * std::int64_t{heads}) == 0, operation,
+void require_attention(const Call& call, const Tensor& qkv, int heads, const Tensor& out) {
+  require(qkv.shape().rank() == 3 && heads > 0 && qkv.shape()[2] % (3 * std::int64_t{heads}) == 0, call.operation(),
           ": qkv must be [B, T, 3C] with C divisible by ", heads, " heads, not ", qkv.shape());
-  require_count(operation, "out", out, qkv.count() / 3, qkv.dtype());
-  require_count(operation, "log_sum_exp", log_sum_exp, qkv.shape()[0] * heads * qkv.shape()[1], DType::kFloat32);
+  call.require_count("out", out, qkv.count() / 3, qkv.dtype());
+}
+
+void require_log_sum_exp(const Call& call, const Tensor& log_sum_exp, const Tensor& qkv, int heads) {
+  call.require_count("log_sum_exp", log_sum_exp, qkv.shape()[0] * heads * qkv.shape()[1],
+                     accumulation_dtype(qkv.dtype()));
 }
 
 }  // namespace
 
 void causal_attention_forward(const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv, int heads,
                               const DropoutMask& dropout) {
-  constexpr std::string_view kName = "causal_attention_forward";
-  if (is_on_cpu(kName, out, log_sum_exp, qkv)) {
-    return cpu::causal_attention_forward(out, log_sum_exp, qkv, heads, dropout);
-  }
-  require_attention(kName, qkv, heads, out, log_sum_exp);
-  DeviceCall call(kName, qkv);
+  const Call call("causal_attention_forward", qkv, out, log_sum_exp);
+  require_attention(call, qkv, heads, out);
+  require_log_sum_exp(call, log_sum_exp, qkv, heads);
   const std::int64_t samples = qkv.shape()[0];
-  call.ops().causal_attention_forward(array_of(out), array_of(log_sum_exp), array_of(qkv), samples, heads,
-                                      call.attention_dropout(dropout, samples), call.context());
+  call.run(&Operations::causal_attention_forward, out, log_sum_exp, qkv, samples, heads,
+           call.attention_dropout(dropout, samples));
 }
 
 void causal_attention_backward(const Tensor& qkv_gradient, const Tensor& out_gradient, const Tensor& out,
                                const Tensor& log_sum_exp, const Tensor& qkv, int heads, const DropoutMask& dropout) {
-  constexpr std::string_view kName = "causal_attention_backward";
-  if (is_on_cpu(kName, qkv_gradient, out_gradient, out, log_sum_exp, qkv)) {
-    return cpu::causal_attention_backward(qkv_gradient, out_gradient, out, log_sum_exp, qkv, heads, dropout);
-  }
-  require_attention(kName, qkv, heads, out, log_sum_exp);
-  require_like(kName, "qkv gradient", qkv_gradient, qkv);
-  require_like(kName, "out gradient", out_gradient, out);
-  DeviceCall call(kName, qkv);
+  const Call call("causal_attention_backward", qkv, qkv_gradient, out_gradient, out, log_sum_exp);
+  require_attention(call, qkv, heads, out);
+  require_log_sum_exp(call, log_sum_exp, qkv, heads);
+  call.require_like("qkv gradient", qkv_gradient, qkv);
+  call.require_like("out gradient", out_gradient, out);
   const std::int64_t samples = qkv.shape()[0];
-  call.ops().causal_attention_backward(array_of(qkv_gradient), array_of(out_gradient), array_of(out),
-                                       array_of(log_sum_exp), array_of(qkv), samples, heads,
-                                       call.attention_dropout(dropout, samples), call.context());
+  call.run(&Operations::causal_attention_backward, qkv_gradient, out_gradient, out, log_sum_exp, qkv, samples, heads,
+           call.attention_dropout(dropout, samples));
 }
 
 void cached_attention_forward(const Tensor& out, const Tensor& keys, const Tensor& values, const Tensor& qkv, int heads,
                               std::int64_t past) {
-  constexpr std::string_view kName = "cached_attention_forward";
-  require(is_on_cpu(kName, out, keys, values, qkv), kName, ": only the CPU has this operation");
-  cpu::cached_attention_forward(out, keys, values, qkv, heads, past);
+  const Call call("cached_attention_forward", qkv, out, keys, values);
+  require(call.is_on_cpu(), call.operation(), ": only the CPU has this operation");
+  require_attention(call, qkv, heads, out);
+  require(keys.shape().rank() == 4, call.operation(), ": keys must be [B, H, T, D], not ", keys.shape());
+  const std::int64_t samples = qkv.shape()[0], count = qkv.shape()[1], capacity = keys.shape()[2];
+  const Shape expected{samples, heads, capacity, qkv.shape()[2] / 3 / heads};
+  const DType dtype = accumulation_dtype(qkv.dtype());
+  for (const Tensor* kept : {&keys, &values}) {
+    require(kept->shape() == expected && kept->dtype() == dtype, call.operation(), ": keys and values must be ", dtype,
+            " ", expected, ", not ", kept->dtype(), " ", kept->shape());
+  }
+  require(past >= 0 && past <= capacity - count, call.operation(), ": ", count, " positions after ", past,
+          " do not fit into room for ", capacity);
+  if (past == 0) {
+    causal_attention_forward(out, Tensor::empty({samples, heads, count}, dtype), qkv, heads);
+  }
+  cpu::cached_attention_forward(array_of(out), array_of(keys), array_of(values), const_array_of(qkv), samples, heads,
+                                past);
 }
 
 }  // namespace lockstep::kernels

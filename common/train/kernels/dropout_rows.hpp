@@ -16,7 +16,7 @@ struct DropoutPart {
 };
 
 /// A tensor as rows [rows, columns] of a larger one whose rows belong to samples, `rows_per_sample` each. Made by
-/// dropout_rows() (kernels/check.hpp). Plain numbers, for device code.
+/// Call::dropout() (kernels/call.hpp). Plain numbers, for device code.
 struct DropoutRows {
   std::int64_t rows = 0;             ///< Of this tensor.
   std::int64_t columns = 0;          ///< Per row.

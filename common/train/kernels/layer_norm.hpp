@@ -7,7 +7,7 @@
 
 namespace lockstep::kernels {
 
-/// What the backward pass needs besides the input. Letter R: rows, the product of all dimensions but the last.
+/// Needed by the backward pass besides the input. Letter R: rows, the product of all dimensions but the last.
 struct LayerNormStatistics {
   Tensor mean;                  ///< [R].
   Tensor reciprocal_deviation;  ///< [R], 1 / sqrt(variance + epsilon), biased variance.

@@ -2,18 +2,27 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/ops.hpp"
-#include "kernels/device_call.hpp"
+#include "kernels/call.hpp"
 #include "kernels/matmul.hpp"
 
 namespace lockstep::kernels {
 
 namespace {
 
-// The kernels check that targets are in range: DeviceFaults.
-void require_rows(std::string_view operation, const Tensor& losses, const Tensor& logits, const Tensor& targets) {
-  require_count(operation, "losses", losses, rows_of(logits), DType::kFloat32);
-  require_count(operation, "targets", targets, rows_of(logits), DType::kInt32);
+/// Targets on a device are compared with V by the kernels: DeviceFaults.
+void require_targets(const Call& call, const Tensor& targets, std::int64_t rows, std::int64_t vocabulary) {
+  call.require_count("targets", targets, rows, DType::kInt32);
+  if (!call.is_on_cpu()) return;
+  const std::span<const std::int32_t> ids = targets.span<std::int32_t>();
+  for (std::size_t row = 0; row < ids.size(); ++row) {
+    require(ids[row] == kIgnoredTarget || (ids[row] >= 0 && ids[row] < vocabulary), call.operation(), ": target ",
+            ids[row], " of row ", row, " is not in [0, ", vocabulary, ")");
+  }
+}
+
+void require_rows(const Call& call, const Tensor& losses, const Tensor& logits, const Tensor& targets) {
+  call.require_count("losses", losses, rows_of(logits), accumulation_dtype(logits.dtype()));
+  require_targets(call, targets, rows_of(logits), columns_of(logits));
 }
 
 std::int64_t divide_up(std::int64_t count, std::int64_t by) { return (count + by - 1) / by; }
@@ -26,22 +35,15 @@ Tensor matrix_rows(const Tensor& tensor, std::int64_t begin, std::int64_t end) {
 }  // namespace
 
 void softmax_cross_entropy(const Tensor& losses, const Tensor& logits, const Tensor& targets, double gradient_scale) {
-  if (is_on_cpu("softmax_cross_entropy", losses, logits, targets)) {
-    return cpu::softmax_cross_entropy(losses, logits, targets, gradient_scale);
-  }
-  require_rows("softmax_cross_entropy", losses, logits, targets);
-  const DeviceCall call("softmax_cross_entropy", logits);
-  call.ops().softmax_cross_entropy(array_of(losses), array_of(logits), array_of(targets), gradient_scale,
-                                   call.context());
+  const Call call("softmax_cross_entropy", logits, losses, targets);
+  require_rows(call, losses, logits, targets);
+  call.run(&Operations::softmax_cross_entropy, losses, logits, targets, gradient_scale);
 }
 
 void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor& targets) {
-  if (is_on_cpu("cross_entropy_loss", losses, logits, targets)) {
-    return cpu::cross_entropy_loss(losses, logits, targets);
-  }
-  require_rows("cross_entropy_loss", losses, logits, targets);
-  const DeviceCall call("cross_entropy_loss", logits);
-  call.ops().cross_entropy_loss(array_of(losses), array_of(logits), array_of(targets), call.context());
+  const Call call("cross_entropy_loss", logits, losses, targets);
+  require_rows(call, losses, logits, targets);
+  call.run(&Operations::cross_entropy_loss, losses, logits, targets);
 }
 
 std::int64_t rows_of_logits(std::int64_t rows, std::int64_t channels, std::int64_t vocabulary, DType dtype) noexcept {
@@ -63,10 +65,9 @@ void linear_cross_entropy(const Tensor& losses, const Tensor& input_gradient, co
   require(input_gradient.is_defined() == weight_gradient.is_defined(),
           "linear_cross_entropy: give both gradients or none");
   const std::int64_t rows = rows_of(input), vocabulary = rows_of(weight);
-  require_count("linear_cross_entropy", "losses", losses, rows, accumulation_dtype(input.dtype()));
-  if (is_on_cpu("linear_cross_entropy", losses, input, weight, targets)) {
-    cpu::require_targets("linear_cross_entropy", targets, rows, vocabulary);  // before chunks count rows from 0
-  }
+  const Call call("linear_cross_entropy", input, losses, weight, targets);
+  call.require_count("losses", losses, rows, accumulation_dtype(input.dtype()));
+  require_targets(call, targets, rows, vocabulary);  // before chunks count rows from 0
   const std::int64_t chunk =
       std::max<std::int64_t>(1, rows_of_logits(rows, columns_of(input), vocabulary, input.dtype()));
   const Tensor scratch = Tensor::empty({std::min(rows, chunk), vocabulary}, input.dtype(), input.device());
@@ -89,27 +90,19 @@ void linear_cross_entropy(const Tensor& losses, const Tensor& input_gradient, co
 }
 
 double sum(const Tensor& values) {
-  if (is_on_cpu("sum", values)) return cpu::sum(values);
-  require(values.dtype() == DType::kFloat32, "sum: needs float32, not ", values.dtype());
-  DeviceCall call("sum", values);
-  call.ops().sum(call.results(1), array_of(values), call.context());
+  Call call(Types::kWide, "sum", values);
+  call.run(&Operations::sum, call.results(1), values);
   return call.read_results().front();
 }
 
 double mean_squared_error(const Tensor& prediction_gradient, const Tensor& prediction, const Tensor& target,
                           double gradient_scale) {
-  if (is_on_cpu("mean_squared_error", prediction, prediction_gradient, target)) {
-    return cpu::mean_squared_error(prediction_gradient, prediction, target, gradient_scale);
-  }
-  require(prediction.dtype() == DType::kFloat32, "mean_squared_error: needs float32, not ", prediction.dtype());
-  require_like("mean_squared_error", "target", target, prediction);
-  if (prediction_gradient.is_defined()) {
-    require_like("mean_squared_error", "gradient", prediction_gradient, prediction);
-  }
+  Call call(Types::kWide, "mean_squared_error", prediction, prediction_gradient, target);
+  call.require_like("target", target, prediction);
+  if (prediction_gradient.is_defined()) call.require_like("gradient", prediction_gradient, prediction);
   const auto count = static_cast<double>(std::max<std::int64_t>(1, prediction.count()));  // empty: 0
-  DeviceCall call("mean_squared_error", prediction);
-  call.ops().squared_error(call.results(1), array_of(prediction_gradient), array_of(prediction), array_of(target),
-                           2.0 * gradient_scale / count, call.context());
+  call.run(&Operations::squared_error, call.results(1), prediction_gradient, prediction, target,
+           2.0 * gradient_scale / count);
   return call.read_results().front() / count;
 }
 

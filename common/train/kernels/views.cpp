@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/ops.hpp"
-#include "kernels/device_call.hpp"
+#include "kernels/call.hpp"
 
 namespace lockstep::kernels {
 
@@ -23,9 +22,10 @@ void require_inside(std::string_view what, const Tensor& tensor, const StridedVi
           " reaches element ", last, " of ", tensor.shape());
 }
 
-void require_types(std::string_view operation, const Tensor& out, const Tensor& a, const Tensor& b) {
-  require(out.is_defined() && a.dtype() == out.dtype() && b.dtype() == out.dtype(), operation, ": ", a.dtype(), " ",
-          a.shape(), " and ", b.dtype(), " ", b.shape(), " do not fit ", out.dtype(), " ", out.shape());
+void require_types(const Call& call, const Tensor& out, const Tensor& a, const Tensor& b) {
+  require(a.is_defined() && b.is_defined() && a.dtype() == out.dtype() && b.dtype() == out.dtype(), call.operation(),
+          ": ", a.dtype(), " ", a.shape(), " and ", b.dtype(), " ", b.shape(), " do not fit ", out.dtype(), " ",
+          out.shape());
 }
 
 }  // namespace
@@ -76,46 +76,38 @@ StridedView broadcast_view(const Shape& from, const Shape& to) {
 }
 
 void copy_view(const Tensor& out, const StridedView& to, Write write, const Tensor& input, const StridedView& from) {
-  const bool is_here = is_on_cpu("copy_view", out, input);
-  require_types("copy_view", out, input, input);
+  const Call call("copy_view", out, input);
+  require_types(call, out, input, input);
   require(std::ranges::equal(to.sizes, from.sizes), "copy_view: a view of ", input.shape(), " and one of ", out.shape(),
           " have different sizes");
   require_inside("the input", input, from);
   require_inside("the output", out, to);
-  if (is_here) return cpu::copy_view(out, to, write, input, from);
-  const DeviceCall call("copy_view", out);
-  call.ops().copy_view(array_of(out), to, write, array_to_read(input), from, call.context());
+  call.run(&Operations::copy_view, out, to, write, input, from);
 }
 
 void add_broadcast(const Tensor& out, const Tensor& a, const Tensor& b) {
-  const bool is_here = is_on_cpu("add_broadcast", out, a, b);
-  require_types("add_broadcast", out, a, b);
-  const StridedView a_view = broadcast_view(a.shape(), out.shape()), b_view = broadcast_view(b.shape(), out.shape());
-  if (is_here) return cpu::add_broadcast(out, a, a_view, b, b_view);
-  const DeviceCall call("add_broadcast", out);
-  call.ops().add_broadcast(array_of(out), array_to_read(a), a_view, array_to_read(b), b_view, call.context());
+  const Call call("add_broadcast", out, a, b);
+  require_types(call, out, a, b);
+  call.run(&Operations::add_broadcast, out, a, broadcast_view(a.shape(), out.shape()), b,
+           broadcast_view(b.shape(), out.shape()));
 }
 
 void multiply(const Tensor& out, Write write, const Tensor& a, const Tensor& b) {
-  const bool is_here = is_on_cpu("multiply", out, a, b);
-  require_types("multiply", out, a, b);
-  const StridedView a_view = broadcast_view(a.shape(), out.shape()), b_view = broadcast_view(b.shape(), out.shape());
-  if (is_here) return cpu::multiply(out, write, a, a_view, b, b_view);
-  const DeviceCall call("multiply", out);
-  call.ops().multiply(array_of(out), write, array_to_read(a), a_view, array_to_read(b), b_view, call.context());
+  const Call call("multiply", out, a, b);
+  require_types(call, out, a, b);
+  call.run(&Operations::multiply, out, write, a, broadcast_view(a.shape(), out.shape()), b,
+           broadcast_view(b.shape(), out.shape()));
 }
 
 void sum_axis(const Tensor& out, Write write, const Tensor& input, int axis) {
-  const bool is_here = is_on_cpu("sum_axis", out, input);
+  const Call call("sum_axis", out, input);
   const std::size_t place = place_of(input.shape(), axis);
   const StridedView view = view_of(input.shape());
   std::int64_t outer = 1;
   for (std::size_t before = 0; before < place; ++before) outer *= view.sizes[before];
   const SumSizes sizes{.outer = outer, .count = view.sizes[place], .inner = view.strides[place]};
-  require_count("sum_axis", "the output", out, sizes.outer * sizes.inner, input.dtype());
-  if (is_here) return cpu::sum_axis(out, write, input, sizes);
-  const DeviceCall call("sum_axis", out);
-  call.ops().sum_axis(array_of(out), write, array_to_read(input), sizes, call.context());
+  call.require_count("the output", out, sizes.outer * sizes.inner, input.dtype());
+  call.run(&Operations::sum_axis, out, write, input, sizes);
 }
 
 }  // namespace lockstep::kernels

@@ -3,50 +3,20 @@
 /// GPT-2: a decoder of pre-norm blocks with learned positions and a head tied to the token embedding.
 /// @source Radford et al., "Language Models are Unsupervised Multitask Learners", 2019; names and layout of the
 /// parameters are those of Hugging Face's GPT2LMHeadModel.
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "autograd/variable.hpp"
-#include "nn/layers.hpp"
+#include "nn/gpt_config.hpp"
+#include "nn/gpt_part.hpp"
 #include "nn/module.hpp"
 
 namespace lockstep::nn {
 
-/// The sizes of a model, and the batch it is usually trained with.
-struct GptConfig {
-  std::string name = "custom";       ///< As on the command line.
-  std::int64_t vocabulary_size = 0;  ///< V
-  std::int64_t channels = 0;         ///< C, a multiple of head_count
-  std::int64_t head_count = 0;       ///< H
-  std::int64_t layer_count = 0;
-  std::int64_t context_length = 0;  ///< T, the longest sequence
-  std::int64_t batch_size = 0;      ///< Global; a suggestion to trainers, the model does not read it.
-  double dropout = 0;  ///< In training, of embeddings, attention probabilities, attention output and MLP output.
-  bool activation_checkpointing = false;  ///< Blocks are recomputed in backward instead of stored.
-
-  /// "tiny", "small", "tutorial" or "124m". @throws FormatError  None of these; lists them.
-  [[nodiscard]] static GptConfig named(std::string_view name);
-  /// The names that named() accepts, smallest first.
-  [[nodiscard]] static std::vector<std::string> names();
-};
-
-/// @throws ContractError  A size is not positive, channels is no multiple of head_count, or dropout is not in [0, 1).
-void require_valid(const GptConfig& config);
-
-class GptBlock;
-class KeyValueCache;
-
 /// The model. Initial weights are normal with deviation 0.02, or 0.02/sqrt(2*layers) if they write to the residual
 /// stream; biases are 0.
-class Gpt : public Module {
+class Gpt : public GptPart {
  public:
   /// @param scope  A seed, or `{seed, device}`; float64 for gradient checks.
   /// @throws ContractError  A size is not positive, or channels is no multiple of head_count.
-  Gpt(GptConfig config, const InitScope& scope);
-
-  [[nodiscard]] const GptConfig& config() const noexcept { return config_; }
+  Gpt(const GptConfig& config, const InitScope& scope);
 
   /// Mean cross-entropy of predicting `targets`.
   /// @param inputs   [B, T] int32 token ids, T at most context_length.
@@ -72,19 +42,10 @@ class Gpt : public Module {
   [[nodiscard]] autograd::Variable logits(const Tensor& inputs, KeyValueCache& cache,
                                           Positions positions = Positions::kLast) const;
 
-  [[nodiscard]] Device device() const noexcept { return wte_.weight().device(); }
+  [[nodiscard]] Device device() const { return table().weight().device(); }
 
  private:
-  [[nodiscard]] autograd::Variable hidden(const Tensor& inputs, const ForwardContext& context,
-                                          KeyValueCache* cache = nullptr) const;
   [[nodiscard]] autograd::Variable scores(autograd::Variable hidden, Positions positions) const;
-
-  [[nodiscard]] std::vector<GptBlock*> make_blocks(const InitScope& scope);
-
-  GptConfig config_;
-  Embedding &wte_, &wpe_;
-  std::vector<GptBlock*> blocks_;
-  LayerNorm& ln_f_;
 };
 
 }  // namespace lockstep::nn

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "nn/initial_values.hpp"
 #include "tensor/slice.hpp"
-#include "tensor/tensor.hpp"
 
 namespace lockstep::nn {
 
@@ -28,6 +28,10 @@ class InitScope {
   /// to touch the memory. (PyTorch: torch.nn.utils.skip_init.) @param device, dtype  Of all parameters.
   [[nodiscard]] static InitScope skip_init(Device device = {}, DType dtype = DType::kFloat32);
 
+  /// This scope, but parameters are born without elements: each draws its values, the same ones, when its value() is
+  /// first asked for. A model of which a rank keeps a part is so never whole. (PyTorch: the meta device.)
+  [[nodiscard]] InitScope deferred() const;
+
   /// The scope of the child called `name`.
   [[nodiscard]] InitScope child(std::string_view name) const;
 
@@ -37,25 +41,29 @@ class InitScope {
   [[nodiscard]] Device device() const noexcept { return device_; }
 
   /// Normal with mean 0 and standard deviation `deviation`; float64 parameters get the float32 values.
-  /// @throws UnavailableError  The device is not there. So do the next three functions.
-  [[nodiscard]] Tensor normal(std::string_view name, const Shape& shape, double deviation) const;
+  /// @throws UnavailableError, OutOfMemoryError  The device is not there, or full. So do the next three functions, and
+  ///                                             value() of a parameter in a deferred scope.
+  [[nodiscard]] InitialValues normal(std::string_view name, const Shape& shape, double deviation) const;
   /// The elements of `slice` of normal(name, slice.whole, deviation), bit for bit, without making the whole tensor.
   /// @return  Of shape slice.shape(). @throws ContractError  As require_valid().
-  [[nodiscard]] Tensor normal(std::string_view name, const Slice& slice, double deviation) const;
+  [[nodiscard]] InitialValues normal(std::string_view name, const Slice& slice, double deviation) const;
   /// Uniform in [-bound, bound).
-  [[nodiscard]] Tensor uniform(std::string_view name, const Shape& shape, double bound) const;
+  [[nodiscard]] InitialValues uniform(std::string_view name, const Shape& shape, double bound) const;
   /// Like normal() of a slice.
-  [[nodiscard]] Tensor uniform(std::string_view name, const Slice& slice, double bound) const;
-  [[nodiscard]] Tensor constant(const Shape& shape, double value) const;
+  [[nodiscard]] InitialValues uniform(std::string_view name, const Slice& slice, double bound) const;
+  [[nodiscard]] InitialValues constant(const Shape& shape, double value) const;
 
  private:
   [[nodiscard]] std::uint64_t key(std::string_view name) const;
+  // Follows the recipe now, or leaves it for later.
+  [[nodiscard]] InitialValues give(const Shape& shape, InitialValues::Recipe recipe) const;
 
   std::uint64_t seed_;
   DType dtype_;
   Device device_;
   std::string prefix_;  // empty, or ends in '.'
   bool is_skipped_ = false;
+  bool is_deferred_ = false;
 };
 
 }  // namespace lockstep::nn

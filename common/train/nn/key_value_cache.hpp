@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "nn/gpt.hpp"
+#include "nn/gpt_config.hpp"
 #include "tensor/tensor.hpp"
 
 namespace lockstep::nn {
@@ -40,6 +40,7 @@ class KeyValueCache {
 
  private:
   friend class Gpt;
+  friend class GptPart;
 
   std::int64_t length_ = 0;
   std::int64_t capacity_;

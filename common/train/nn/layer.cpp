@@ -94,7 +94,7 @@ Variable Layer::call(const Variable& given, const std::function<Variable(const V
 
 template <typename Hook>
 HookHandle Layer::add_hook(Hooks<Hook>& hooks, Hook hook) {
-  require(static_cast<bool>(hook), "nn: a hook that is no function");
+  require(static_cast<bool>(hook), "nn: a hook that is not a function");
   std::erase_if(hooks, [](const auto& other) { return other.expired(); });
   auto owner = std::make_shared<const Hook>(std::move(hook));
   hooks.push_back(owner);
@@ -111,7 +111,7 @@ HookHandle Layer::register_full_backward_pre_hook(BackwardPreHook hook) {
 HookHandle Layer::register_full_backward_hook(BackwardHook hook) { return add_hook(backward_hooks_, std::move(hook)); }
 
 Sequential& Sequential::append(Function function) {
-  require(static_cast<bool>(function), "nn: step ", steps_.size(), " of a Sequential is no function");
+  require(static_cast<bool>(function), "nn: step ", steps_.size(), " of a Sequential is not a function");
   steps_.push_back(std::move(function));
   return *this;
 }

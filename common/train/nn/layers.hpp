@@ -25,9 +25,16 @@ class Linear : public Layer {
   autograd::Variable weight_, bias_;
 };
 
+/// From [..., in] to [..., out] by a matrix, which ranks may divide among themselves.
+class Projection : public Layer {
+ public:
+  /// Calls the layer on gelu(input), which is not kept for backward; hooks see `input`.
+  [[nodiscard]] virtual autograd::Variable forward_of_gelu(const autograd::Variable& input) const = 0;
+};
+
 /// y = x W + b with W stored [in, out]: GPT-2's layout, which Hugging Face calls Conv1D. "weight" is normal with
 /// `deviation`, "bias" zero.
-class Conv1D : public Layer {
+class Conv1D : public Projection {
  public:
   /// @param inputs, outputs  Channels. @param scope  Names and seeds. @param deviation  Of the initial weights.
   Conv1D(std::int64_t inputs, std::int64_t outputs, const InitScope& scope, double deviation = 0.02);
@@ -35,8 +42,7 @@ class Conv1D : public Layer {
   /// @param input  [..., in]. @return  [..., out].
   [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const override;
 
-  /// Calls the layer on gelu(input), which is not kept for backward; hooks see `input`.
-  [[nodiscard]] autograd::Variable forward_of_gelu(const autograd::Variable& input) const;
+  [[nodiscard]] autograd::Variable forward_of_gelu(const autograd::Variable& input) const override;
 
  private:
   autograd::Variable weight_, bias_;

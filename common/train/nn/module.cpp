@@ -1,6 +1,7 @@
 #include "nn/module.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "autograd/node.hpp"
@@ -8,6 +9,26 @@
 #include "nn/state_dict.hpp"
 
 namespace lockstep::nn {
+
+namespace {
+
+// Follows a recipe when the parameter's value is first asked for, wherever the parameter is then.
+class DeferredValues final : public autograd::ValueSource {
+ public:
+  explicit DeferredValues(InitialValues::Recipe recipe) : recipe_(std::move(recipe)) {}
+  void fetch(autograd::Variable& parameter) override { parameter.adopt_value(recipe_(parameter.device())); }
+
+ private:
+  InitialValues::Recipe recipe_;
+};
+
+autograd::Variable make_parameter(const InitialValues& values, std::string name) {
+  if (!values.recipe()) return autograd::Variable::parameter(values, std::move(name));
+  return autograd::Variable::parameter(values.shape(), values.dtype(), values.device(),
+                                       std::make_shared<DeferredValues>(values.recipe()), std::move(name));
+}
+
+}  // namespace
 
 const Tensor& Buffer::value() const {
   require(value_ != nullptr, "nn: a buffer that no module has registered");
@@ -73,10 +94,20 @@ void Module::set_requires_grad(bool requires_grad) {
   for (const NamedParameter& named : all) named.parameter.set_requires_grad(requires_grad);
 }
 
-autograd::Variable Module::register_parameter(std::string name, Tensor value) {
-  autograd::Variable parameter = autograd::Variable::parameter(std::move(value), name);
+autograd::Variable Module::register_parameter(std::string name, InitialValues value) {
+  autograd::Variable parameter = make_parameter(value, name);
   parameter.node()->listing = autograd::Variable::Node::Listing::kAwaited;
   add_entry({std::move(name), parameter, nullptr});
+  return parameter;
+}
+
+autograd::Variable Module::register_part(std::string name, InitialValues value, const Slice& slice, Owner owner) {
+  require_valid(slice);
+  require(value.shape() == slice.shape(), "nn: parameter ", name, ": ", value.shape(), " for a slice of shape ",
+          slice.shape());
+  autograd::Variable parameter = register_parameter(std::move(name), std::move(value));
+  entries_.back().slice = slice;
+  entries_.back().owner = owner;
   return parameter;
 }
 
@@ -119,7 +150,11 @@ void Module::append_to(std::vector<NamedParameter>& all, const std::string& pref
     if (entry.buffer.value_) continue;
     const bool is_tied = std::any_of(all.begin(), all.end(),
                                      [&](const auto& other) { return other.parameter.is_same(entry.parameter); });
-    if (!is_tied) all.push_back({prefix + entry.name, entry.parameter});
+    if (is_tied) continue;
+    all.push_back({prefix + entry.name, entry.parameter});
+    if (!entry.slice) continue;
+    all.back().slice = *entry.slice;
+    all.back().is_owned = entry.owner == Owner::kThisRank;
   }
 }
 
@@ -148,7 +183,7 @@ ParameterGroup all_parameters(const Module& module) { return {trained_parameters
 std::vector<ParameterGroup> weight_decay_groups(const Module& module, double weight_decay) {
   std::vector<ParameterGroup> groups{{{}, weight_decay}, {{}, 0}};
   for (NamedParameter& named : trained_parameters(module)) {
-    const bool is_matrix = named.parameter.shape().rank() >= 2;
+    const bool is_matrix = named.slice.whole.rank() >= 2;
     groups[is_matrix ? 0 : 1].parameters.push_back(std::move(named));
   }
   return groups;

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,13 +15,18 @@
 #include "autograd/variable.hpp"
 #include "nn/init.hpp"
 #include "tensor/named_tensor.hpp"
+#include "tensor/slice.hpp"
 
 namespace lockstep::nn {
 
-/// A parameter and its full name, for example "h.0.attn.c_attn.weight".
+/// A parameter and its full name, for example "h.0.attn.c_attn.weight". If ranks divide a parameter among themselves,
+/// each has its elements as a parameter of their own, under the name of the whole.
 struct NamedParameter {
   std::string name;
   autograd::Variable parameter;
+  /// The elements of the whole tensor that `parameter` holds: all of them, unless other ranks hold some.
+  Slice slice = parameter.is_defined() ? Slice::of(parameter.shape()) : Slice{};
+  bool is_owned = true;  ///< Of the ranks that hold these elements, one owns them: it counts and saves them.
 };
 
 /// A tensor that belongs to the model's state but is not trained (a running mean, a mask). Copies are handles of one
@@ -55,6 +61,9 @@ struct IncompatibleKeys {
   std::vector<std::string> missing_keys;     ///< The module has them, the state does not.
   std::vector<std::string> unexpected_keys;  ///< The state has them, the module does not.
 };
+
+/// Of the ranks that hold the same elements of a parameter, the one that counts them in norms and saves them.
+enum class Owner { kThisRank, kAnotherRank };
 
 class Module;
 
@@ -125,9 +134,16 @@ class Module {
   void set_requires_grad(bool requires_grad);
 
  protected:
-  /// Registers a parameter and returns it. Layers take initial values from an InitScope.
+  /// Registers a parameter and returns it. Layers take initial values from an InitScope; with those of a deferred one,
+  /// the parameter is born without elements.
   /// @throws ContractError  The name is taken.
-  autograd::Variable register_parameter(std::string name, Tensor value);
+  autograd::Variable register_parameter(std::string name, InitialValues value);
+  /// Registers some elements of a parameter, whose other elements are on other ranks.
+  /// @param name   Of the whole parameter.
+  /// @param value  The elements, of slice.shape().
+  /// @throws ContractError  The name is taken, or `value` has another shape.
+  autograd::Variable register_part(std::string name, InitialValues value, const Slice& slice,
+                                   Owner owner = Owner::kThisRank);
   /// Registers a parameter that another layer owns too: a tied weight.
   void register_tied_parameter(std::string name, const autograd::Variable& parameter);
   /// Registers a tensor that is saved and broadcast with the model but has no gradient.
@@ -149,6 +165,14 @@ class Module {
     adopt(std::move(name), std::move(made));
     return result;
   }
+  /// As child(), for one that is made already, with the scope `scope.child(name)`.
+  /// @return  Lives as long as this module. @throws ContractError  The name is taken.
+  template <std::derived_from<Module> T>
+  T& own(std::string name, std::unique_ptr<T> made) {
+    T& result = *made;
+    adopt(std::move(name), std::move(made));
+    return result;
+  }
   /// Registers an existing module as the child called `name`.
   /// @param child  Must have registered its own parameters, and outlive this module.
   /// @throws ContractError  The name is taken.
@@ -161,6 +185,8 @@ class Module {
     Module* child = nullptr;
     Buffer buffer = {};                       // empty unless this is a buffer
     std::unique_ptr<Module> owned = nullptr;  // the child, if this module made it
+    std::optional<Slice> slice = {};          // of a part of a parameter
+    Owner owner = Owner::kThisRank;           // of a part of a parameter
   };
   // Turns a scope into that of the child; passes everything else on.
   template <typename Argument>
@@ -196,7 +222,7 @@ struct ParameterGroup {
 [[nodiscard]] ParameterGroup all_parameters(const Module& module);
 
 /// The trained_parameters() in two groups, as GPT-2 is trained: matrices and embeddings (two dimensions or more) decay,
-/// biases and norms do not.
+/// biases and norms do not. The dimensions are those of the whole parameter, whichever of its elements this rank holds.
 [[nodiscard]] std::vector<ParameterGroup> weight_decay_groups(const Module& module, double weight_decay);
 
 }  // namespace lockstep::nn

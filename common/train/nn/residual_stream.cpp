@@ -25,8 +25,13 @@ Variable ResidualStream::normalized(const LayerNorm& norm) {
 }
 
 void ResidualStream::add(Variable branch) {
-  if (waiting_.is_defined()) sum_ = autograd::add(std::move(sum_), waiting_);
+  (void)sum();
   waiting_ = std::move(branch);
+}
+
+Variable ResidualStream::sum() {
+  if (waiting_.is_defined()) sum_ = autograd::add(std::move(sum_), std::exchange(waiting_, {}));
+  return sum_;
 }
 
 std::vector<Variable> ResidualStream::take() {

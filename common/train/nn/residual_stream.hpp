@@ -26,8 +26,11 @@ class ResidualStream {
   /// @param branch  [B, T, C]
   void add(autograd::Variable branch);
 
-  /// The stream as a checkpoint keeps it or a stage sends it: the sum, and the branch that waits to be added, if any.
-  /// Leaves the stream empty.
+  /// The sum of all branches so far, [B, T, C], as a part of a model hands it on. @cost  One pass if a branch waits.
+  [[nodiscard]] autograd::Variable sum();
+
+  /// The stream as a checkpoint keeps it: the sum, and the branch that waits to be added, if any. Leaves the stream
+  /// empty.
   [[nodiscard]] std::vector<autograd::Variable> take();
 
  private:

@@ -7,9 +7,21 @@
 
 namespace lockstep::optim {
 
-/// Scales all gradients by max_norm / (norm + 1e-6) if that is below 1, as torch.nn.utils.clip_grad_norm_. Parameters
-/// without a gradient are skipped.
+/// The sum of the squares of all gradients' elements: the square of their 2-norm. If ranks hold different elements, add
+/// their results up, each element once. Parameters without a gradient are skipped.
 /// @throws  As autograd::GradientObserver::require_sound_gradients() of their observers.
+/// @cost    One pass over the gradients; on a device, blocks the host until they are computed.
+[[nodiscard]] double squared_norm(const std::vector<autograd::Variable>& parameters);
+
+/// Scales all gradients by max_norm / (norm + 1e-6) if that is below 1; also if `norm` is NaN.
+/// @param norm      Of all gradients together, also those of other ranks.
+/// @param max_norm  Infinity: scales nothing.
+/// @cost            One pass over the gradients, if they are scaled.
+void clip_to(const std::vector<autograd::Variable>& parameters, double norm, double max_norm);
+
+/// Both: scales all gradients by max_norm / (norm + 1e-6) if that is below 1, as torch.nn.utils.clip_grad_norm_.
+/// Parameters without a gradient are skipped.
+/// @throws          As squared_norm().
 /// @param max_norm  Infinity: only measures.
 /// @return          The 2-norm of all gradients together, before clipping.
 /// @cost            One pass over the gradients, a second one only if they are scaled.

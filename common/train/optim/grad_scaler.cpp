@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-// What is wrong with the options; empty: nothing.
+// The problem with the options; empty: none.
 std::string fault_of(const GradScalerOptions& options) {
   const auto& [scale, growth, backoff, interval, enabled, any_rank] = options;
   if (!(scale > 0 && std::isfinite(scale))) return concat("a scale of ", scale, " is not a finite number above 0");
@@ -46,7 +46,7 @@ const json& number_in(const json& state, const char* name) {
 
 std::int64_t count_in(const json& state, const char* name) {
   const json& count = number_in(state, name);
-  if (!count.is_number_integer()) throw FormatError(concat("gradient scaler: saved ", name, " is no whole number"));
+  if (!count.is_number_integer()) throw FormatError(concat("gradient scaler: saved ", name, " is not a whole number"));
   return count.get<std::int64_t>();
 }
 

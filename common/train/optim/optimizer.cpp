@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "device/memory_limit.hpp"
 
 namespace lockstep::optim {
 
@@ -85,6 +86,7 @@ std::vector<Tensor> Optimizer::zeros_like_parameters() const {
       const autograd::Variable& parameter = named.parameter;
       require(parameter.dtype() == DType::kFloat32, "optim: ", named.name, " is ", parameter.dtype(),
               "; optimizers update float32");
+      const AllocationPurpose purpose("moment of ", named.name);
       zeros.push_back(Tensor::zeros(parameter.shape(), parameter.dtype(), parameter.device()));
     }
   }

@@ -77,12 +77,13 @@ LanguageModel load_run(const fs::path& path, Device device) {
         concat(path.string(), ": a run of ", options["task"].get<std::string>(), ", which writes no text"));
   const run::TrainOptions trained = run::options_from_json(options);
   LanguageModel loaded;
-  loaded.model = std::make_unique<nn::Gpt>(trained.model_config(), nn::InitScope::skip_init(device));
+  loaded.model =
+      std::make_unique<nn::Gpt>(trained.model.config(trained.data.vocabulary_size), nn::InitScope::skip_init(device));
   run::load_model(path, *loaded.model);
   require_finite(*loaded.model, path,
                  "the training has diverged; name one of its older checkpoints (RUN/checkpoints/step_...), if that is "
                  "still sound");
-  loaded.tokenizer = run::load_tokenizer(path, trained);
+  loaded.tokenizer = run::load_tokenizer(path, trained.data);
   loaded.prompt = trained.text.prompt;
   return loaded;
 }

@@ -1,9 +1,12 @@
 #include "run/checkpoints.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "checkpoint/checkpoint.hpp"
 #include "run/run_folder.hpp"
 #include "run/way_back.hpp"
 
@@ -14,29 +17,69 @@ Checkpoints::Checkpoints(const RunOptions& options, std::filesystem::path run_fo
     : options_(options), run_folder_(std::move(run_folder)), saved_(std::move(saved)), log_(log), ranks_(ranks) {}
 
 std::int64_t Checkpoints::resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& sampler) {
-  LoadedTraining loaded;
-  if (options_.resume) {
-    const std::filesystem::path from = options_.resume_from.value_or(checkpoints_of(run_folder_));
-    loaded = load_training(from, model, optimizer, sampler, ranks_.group(), kept_);
-  }
+  const LoadedTraining loaded = load([&](const std::filesystem::path& from) {
+    return load_training(from, model, optimizer, sampler, ranks_.group(), kept_);
+  });
   if (!ranks_.is_main()) return loaded.step;
-  saver_.emplace(checkpoints_of(run_folder_), options_.checkpoints, saved_, log_.last_step(), loaded.checkpoint)
-      .prepare(model, optimizer);
+  make_saver(loaded.checkpoint).prepare(model, optimizer);
   if (!options_.resume && !options_.output.export_initial.empty())
     export_weights(options_.output.export_initial, model);
   return loaded.step;
 }
 
+std::int64_t Checkpoints::resume(std::vector<NamedPart> model, optim::Optimizer& optimizer, data::Sampler& sampler) {
+  const TrainingParts parts{std::move(model), parts_of(optimizer)};
+  whole_.emplace(parts, ranks_.group());
+  const LoadedTraining loaded = load([&](const std::filesystem::path& from) {
+    return load_training(from, parts, optimizer, sampler, ranks_.group(), kept_);
+  });
+  if (ranks_.is_main()) (void)make_saver(loaded.checkpoint);
+  if (!options_.resume && !options_.output.export_initial.empty())
+    whole_->save_model(parts.model, [this](const checkpoint::StreamedTensors& tensors) {
+      checkpoint::begin_safetensors(options_.output.export_initial, tensors).finish();
+    });
+  return loaded.step;
+}
+
+LoadedTraining Checkpoints::load(const std::function<LoadedTraining(const std::filesystem::path&)>& from) const {
+  if (!options_.resume) return {};
+  return from(options_.resume_from.value_or(checkpoints_of(run_folder_)));
+}
+
 void Checkpoints::save(const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler) {
-  if (!ranks_.is_main()) return;
-  if (log_.has_diverged()) {
+  if (!ranks_.is_main() || warn_if_diverged()) return;
+  time_save([&] { make_saver().save(log_.step(), model, optimizer, sampler, kept_); });
+}
+
+void Checkpoints::save(std::vector<NamedPart> model, const optim::Optimizer& optimizer, const data::Sampler& sampler) {
+  if (warn_if_diverged()) return;
+  time_save([&] {
+    const TrainingParts parts{std::move(model), parts_of(optimizer)};
+    if (!whole_) whole_.emplace(parts, ranks_.group());
+    whole_->save(parts, [&](const checkpoint::StreamedContents& contents) {
+      make_saver().save(log_.step(), contents, optimizer, sampler, kept_);
+    });
+  });
+}
+
+TrainingSaver& Checkpoints::make_saver(const std::filesystem::path& resumed_from) {
+  if (!saver_)
+    saver_.emplace(checkpoints_of(run_folder_), options_.checkpoints, saved_, log_.last_step(), resumed_from);
+  return *saver_;
+}
+
+// The same on all ranks.
+bool Checkpoints::warn_if_diverged() const {
+  if (!log_.has_diverged()) return false;
+  if (ranks_.is_main())
     Logger().warning(concat("no checkpoint of step ", log_.step(), " is saved, because the validation loss is ",
                             describe_infinite(log_.evaluation()->loss), ": the newest one stays the last before that"));
-    return;
-  }
+  return true;
+}
+
+void Checkpoints::time_save(const std::function<void()>& save) {
   log_.clock().begin_aside();
-  if (!saver_) saver_.emplace(checkpoints_of(run_folder_), options_.checkpoints, saved_, log_.last_step());
-  saver_->save(log_.step(), model, optimizer, sampler, kept_);
+  save();
   longest_save_ = std::max<std::chrono::duration<double>>(longest_save_,
                                                           log_.clock().end_aside("save", trace::Category::kCheckpoint));
 }

@@ -3,6 +3,7 @@
 /// The checkpoints of a run.
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "run/run_options.hpp"
 #include "run/step_log.hpp"
 #include "run/training_state.hpp"
+#include "run/whole_tensors.hpp"
 
 namespace lockstep::run {
 
@@ -38,8 +40,14 @@ class Checkpoints {
   /// @throws IoError, FormatError, MismatchError  As load_training().
   [[nodiscard]] std::int64_t resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& sampler);
 
+  /// The same for ranks that hold parts of the model; the optimizer's state is divided like its parameters.
+  /// @param model  This rank's parts, in the order of the file.
+  /// @throws MismatchError  Also as WholeTensors, on all ranks.
+  [[nodiscard]] std::int64_t resume(std::vector<NamedPart> model, optim::Optimizer& optimizer, data::Sampler& sampler);
+
   /// As Run::save().
   void save(const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler);
+  void save(std::vector<NamedPart> model, const optim::Optimizer& optimizer, const data::Sampler& sampler);
 
   /// Waits until the last checkpoint is on disk. @throws IoError  It could not be saved.
   void finish();
@@ -52,6 +60,11 @@ class Checkpoints {
   [[nodiscard]] std::string way_back() const;
 
  private:
+  [[nodiscard]] LoadedTraining load(const std::function<LoadedTraining(const std::filesystem::path&)>& from) const;
+  [[nodiscard]] TrainingSaver& make_saver(const std::filesystem::path& resumed_from = {});
+  [[nodiscard]] bool warn_if_diverged() const;
+  void time_save(const std::function<void()>& save);
+
   const RunOptions& options_;
   std::filesystem::path run_folder_;
   nlohmann::json saved_;
@@ -59,6 +72,7 @@ class Checkpoints {
   Ranks ranks_;
   std::vector<KeptState> kept_;
   std::optional<TrainingSaver> saver_;  // main rank only
+  std::optional<WholeTensors> whole_;   // if the ranks hold parts
   std::chrono::duration<double> longest_save_{};
 };
 

@@ -14,15 +14,13 @@
 namespace lockstep::run {
 namespace {
 
-int world_size_of(const comm::ProcessGroup* group) { return group == nullptr ? 1 : group->world_size(); }
-
 std::string counted(std::int64_t count, const std::string& thing) {
   return grouped(count) + " " + thing + (count == 1 ? "" : "s");
 }
 
-std::string describe_model(const RunOptions& options, const RunSummary& facts) {
+std::string describe_model(const std::string& task, const RunSummary& facts) {
   const std::string details = facts.model_details.empty() ? "" : " (" + facts.model_details + ")";
-  return concat(label_of(options, facts), ": ", grouped(facts.parameters), " parameters", details);
+  return concat(label_of(task, facts), ": ", grouped(facts.parameters), " parameters", details);
 }
 
 std::string describe_data(const RunSummary& facts) {
@@ -33,22 +31,23 @@ std::string describe_data(const RunSummary& facts) {
   return concat(source, sizes, has_tokens ? concat(" of ", facts.tokens_per_sample, " tokens") : "");
 }
 
-std::string describe_batch(const RunOptions& options, const RunSummary& facts, int world_size) {
+std::string describe_batch(const RunOptions& options, const RunSummary& facts, const Ranks& ranks) {
+  const int shares = ranks.data_ranks();
   std::string text = counted(options.batch_size, "sample") + " a step";
   if (facts.tokens_per_sample > 0)
     text += concat(" (", grouped(options.batch_size * facts.tokens_per_sample), " tokens)");
-  const std::int64_t share = options.batch_size / world_size;
-  const bool is_uneven = options.batch_size % world_size != 0;
-  if (world_size > 1) text += concat(", ", share, is_uneven ? concat(" or ", share + 1) : "", " on each rank");
+  const std::int64_t share = options.batch_size / shares;
+  const bool is_uneven = options.batch_size % shares != 0;
+  if (shares > 1) text += concat(", ", share, is_uneven ? concat(" or ", share + 1) : "", " on each rank");
   if (options.accumulation_steps > 1) text += concat(", in ", options.accumulation_steps, " parts");
   return text;
 }
 
-std::string describe_ranks(const RunOptions& options, const comm::ProcessGroup* group) {
-  const std::string backend = group == nullptr ? "" : concat(" (", group->backend(), ")");
-  const int world_size = world_size_of(group);
-  const bool is_cpu = Device::parse(options.device.name).is_cpu();
-  return concat(world_size, backend, ", device ", options.device.name, ", ", counted(kernels::thread_count(), "thread"),
+std::string describe_ranks(const std::string& device, const Ranks& ranks) {
+  const std::string backend = ranks.group() == nullptr ? "" : concat(" (", ranks.group()->backend(), ")");
+  const int world_size = ranks.world_size();
+  const bool is_cpu = Device::parse(device).is_cpu();
+  return concat(world_size, backend, ", device ", device, ", ", counted(kernels::thread_count(), "thread"),
                 world_size > 1 ? " each" : "", is_cpu ? ", matrix products by " + kernels::matrix_library() : "");
 }
 
@@ -69,42 +68,46 @@ std::string how_far(const Outcome& outcome) {
 
 }  // namespace
 
-std::string label_of(const RunOptions& options, const RunSummary& facts) {
-  return facts.label.empty() ? options.task : facts.label;
+std::string label_of(const std::string& task, const RunSummary& facts) {
+  return facts.label.empty() ? task : facts.label;
 }
 
-Facts describe(const RunOptions& options, const RunSummary& facts, const comm::ProcessGroup* group) {
+Facts describe(const RunOptions& options, const RunSummary& facts, const Ranks& ranks) {
   const std::int64_t steps = options.total_steps(facts.training_samples);
   const std::string update = facts.update.empty() ? describe_learning_rate(options, steps) : facts.update;
-  Facts all{{"model", describe_model(options, facts)},
-            {"data", describe_data(facts)},
-            {"batch", describe_batch(options, facts, world_size_of(group))},
-            {"ranks", describe_ranks(options, group)},
-            {"steps", describe_steps(options, facts)},
-            {"update", update}};
+  Facts all{{"model", describe_model(options.task, facts)},   {"data", describe_data(facts)},
+            {"batch", describe_batch(options, facts, ranks)}, {"ranks", describe_ranks(options.device.name, ranks)},
+            {"steps", describe_steps(options, facts)},        {"update", update}};
   all.insert(all.end(), facts.more.begin(), facts.more.end());
   return all;
 }
 
-std::string banner(const Facts& facts) {
+std::string banner(const Facts& facts, std::size_t columns) {
+  constexpr std::size_t kValueColumn = 10;
   std::string text;
   for (const auto& [name, value] : facts) {
-    text += "  " + name + std::string(name.size() < 8 ? 8 - name.size() : 1, ' ') + value + "\n";
+    text += wrap_words("  " + name + std::string(name.size() < 8 ? 8 - name.size() : 1, ' ') + value + "\n", columns,
+                       kValueColumn);
   }
   return text;
 }
 
-std::string closing(const std::filesystem::path& run_folder, const Outcome& outcome) {
-  std::string text = "\n" + how_far(outcome);
-  if (outcome.loss) text += ", loss " + fixed(*outcome.loss, 4);
-  if (outcome.validation_loss) text += ", validation loss " + fixed(*outcome.validation_loss, 4);
-  for (const auto& [name, score] : outcome.scores) text += ", " + name + " " + fixed(score, 4);
-  text += "\n";
-  if (!outcome.generated.empty()) text += "\nThe model writes:\n\n" + printable(outcome.generated) + "\n\n";
-  text += concat("  report      ", (run_folder / "report.html").string(), "\n");
-  text += concat("  checkpoint  ", checkpoints_of(run_folder).string(), "\n");
-  if (outcome.step < outcome.last_step) text += concat("  go on with  --resume ", run_folder.string(), "\n");
-  return text;
+std::string closing(const std::filesystem::path& run_folder, const Outcome& outcome, std::size_t columns) {
+  std::string result = "\n" + how_far(outcome);
+  if (outcome.loss) result += ", loss " + fixed(*outcome.loss, 4);
+  if (outcome.validation_loss) result += ", validation loss " + fixed(*outcome.validation_loss, 4);
+  for (const auto& [name, score] : outcome.scores) result += ", " + name + " " + fixed(score, 4);
+  result += "\n";
+  if (!outcome.generated.empty()) result += "\nThe model writes:\n\n" + printable(outcome.generated) + "\n\n";
+  std::string places;
+  if (const MemoryPeaks& peaks = outcome.largest_peaks; peaks.counted_mib > 0)
+    places += concat("  memory      at most ", fixed(peaks.counted_mib, 1), " MiB counted on a rank, ",
+                     fixed(peaks.process_mib, 0), " MiB in its process\n");
+  places += concat("  report      ", (run_folder / "report.html").string(), "\n");
+  places += concat("  checkpoint  ", checkpoints_of(run_folder).string(), "\n");
+  if (outcome.step < outcome.last_step) places += concat("  go on with  --resume ", run_folder.string(), "\n");
+  constexpr std::size_t kValueColumn = 14;
+  return wrap_words(result, columns) + wrap_words(places, columns, kValueColumn);
 }
 
 }  // namespace lockstep::run

@@ -11,11 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/terminal.hpp"
+#include "run/ranks.hpp"
 #include "run/run_options.hpp"
-
-namespace lockstep::comm {
-class ProcessGroup;
-}
 
 namespace lockstep::run {
 
@@ -43,31 +41,39 @@ struct RunSummary {
 };
 
 /// The label, or the task if there is none.
-[[nodiscard]] std::string label_of(const RunOptions& options, const RunSummary& facts);
+[[nodiscard]] std::string label_of(const std::string& task, const RunSummary& facts);
 
 /// Model and parameter count, data and its size, batch per step and per rank, ranks with device and threads,
 /// optimization; then RunSummary::more.
-/// @param group  The ranks that train together; null: this process alone.
-[[nodiscard]] Facts describe(const RunOptions& options, const RunSummary& facts, const comm::ProcessGroup* group);
+[[nodiscard]] Facts describe(const RunOptions& options, const RunSummary& facts, const Ranks& ranks);
 
-/// Two columns of plain text, a line per fact.
-[[nodiscard]] std::string banner(const Facts& facts);
+/// Two columns of plain text, a line per fact, wrapped at `columns`.
+[[nodiscard]] std::string banner(const Facts& facts, std::size_t columns = kAnyColumns);
+
+/// The most memory of one process; 0: not known.
+struct MemoryPeaks {
+  double counted_mib = 0;  ///< As counted_peak_mib().
+  double process_mib = 0;  ///< As process_peak_mib().
+};
 
 /// How a run, or this process's part of it, ended.
 struct Outcome {
   std::int64_t step = 0;                         ///< Steps done.
   std::int64_t first_step = 0;                   ///< Steps done before this process began.
   std::int64_t last_step = 0;                    ///< Steps planned.
-  std::optional<double> loss;                    ///< Of the last step; empty: unknown.
-  std::optional<double> validation_loss;         ///< The last one; empty: none.
-  std::map<std::string, double> scores;          ///< Measured with the validation loss, by name.
+  std::int64_t warmup_steps = 0;                 ///< In which the learning rate rises.
+  std::optional<double> loss = {};               ///< Of the last step; empty: unknown.
+  std::optional<double> validation_loss = {};    ///< The last one; empty: none.
+  std::map<std::string, double> scores = {};     ///< Measured with the validation loss, by name.
   std::chrono::duration<double> elapsed{};       ///< Of this process, in seconds.
   std::chrono::duration<double> longest_save{};  ///< Longest wait for one checkpoint; 0: none was saved.
-  std::string generated;                         ///< Empty: no text was generated.
-  std::string loss_unit;                         ///< As RunSummary::loss_unit.
+  MemoryPeaks largest_peaks = {};                ///< The largest of any rank, each for itself.
+  std::string generated = {};                    ///< Empty: no text was generated.
+  std::string loss_unit = {};                    ///< As RunSummary::loss_unit.
 };
 
-/// The last lines of the output: the result, the generated text, where to look, how to continue.
-[[nodiscard]] std::string closing(const std::filesystem::path& run_folder, const Outcome& outcome);
+/// The last lines of the output: the result, the generated text, where to look, how to continue; wrapped at `columns`.
+[[nodiscard]] std::string closing(const std::filesystem::path& run_folder, const Outcome& outcome,
+                                  std::size_t columns = kAnyColumns);
 
 }  // namespace lockstep::run

@@ -18,16 +18,16 @@ void require_possible(const fault::Fault& fault, int world_size) {
                            ", but the job's ranks are 0 to ", world_size - 1));
 }
 
-std::string why_nothing_came(const fault::Fault& fault) {
+std::string reason_not_fired(const fault::Fault& fault) {
   if (fault::needs_tcp(fault.kind))
     return "no message went over TCP; use the backend ring or star (LOCKSTEP_TRANSPORT=tcp makes auto the ring)";
   if (fault.kind == fault::Kind::kDiskFull) return concat("rank ", fault.rank, " has written no checkpoint since");
-  return "nothing that it could happen to came";
+  return "there was no occasion for it";
 }
 
 }  // namespace
 
-std::vector<fault::Fault> FaultInjector::of_environment() {
+std::vector<fault::Fault> FaultInjector::from_environment() {
   const auto text = environment::get(fault::kVariable);
   if (!text) return {};
   try {
@@ -70,7 +70,7 @@ void FaultInjector::finish() {
   for (const fault::Fault& fault : faults_) {
     if (!is_waiting(fault)) continue;
     const std::string why =
-        fault.step > step_ ? concat("the training ended with step ", step_) : why_nothing_came(fault);
+        fault.step > step_ ? concat("the training ended with step ", step_) : reason_not_fired(fault);
     log_.warning(concat("the fault \"", fault::to_text(fault), "\" did not happen: ", why));
     (void)fault::take(fault.kind);  // disarm this run's fault: the process may begin another run
   }

@@ -22,7 +22,7 @@ class FaultInjector {
   FaultInjector(const std::vector<fault::Fault>& faults, int rank, int world_size, int attempt);
 
   /// The faults in LOCKSTEP_INJECT; none if it is unset. @throws FormatError  It cannot be parsed.
-  [[nodiscard]] static std::vector<fault::Fault> of_environment();
+  [[nodiscard]] static std::vector<fault::Fault> from_environment();
 
   /// Kills, stops or slows down this process, or arms the faults of this step.
   /// @param step        The step that begins, from 1.

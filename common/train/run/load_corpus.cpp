@@ -1,6 +1,7 @@
 #include "run/load_corpus.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -19,70 +20,70 @@ namespace {
 
 using Kind = data::TokenizerSpec::Kind;
 
-data::CorpusOptions corpus_options(const TrainOptions& options) {
-  const nn::GptConfig config = options.model_config();
-  return {.data = options.data.path,
-          .validation_data = options.data.validation_path,
-          .context_length = config.context_length,
-          .vocabulary_size = config.vocabulary_size,
-          .seed = options.seed,
-          .placement = data::parse_placement(options.data.windows)};
+data::CorpusOptions corpus_options(const DataOptions& data, const nn::GptConfig& model, std::uint64_t seed) {
+  return {.data = data.path,
+          .validation_data = data.validation_path,
+          .context_length = model.context_length,
+          .vocabulary_size = model.vocabulary_size,
+          .seed = seed,
+          .placement = data::parse_placement(data.windows)};
 }
+
+std::string shown_name(const DataOptions& data) { return data.path.empty() ? "the course text" : data.path.string(); }
 
 // The bytes of the tokenizer's model; only rank 0 calls this.
-std::string make_model(const TrainOptions& options, const data::TokenizerSpec& spec) {
-  if (options.resume) return read_file(*options.resume / kTokenizerFile);
+std::string make_model(const DataOptions& data, const data::CorpusOptions& wanted, const data::TokenizerSpec& spec) {
   if (spec.kind == Kind::kFile) return read_file(spec.file);
-  const std::string name = options.data.path.empty() ? "the course text" : options.data.path.string();
-  return data::train_sentence_piece(data::text_to_learn_from(corpus_options(options)), spec.vocabulary_size, name);
+  return data::train_sentence_piece(data::text_to_learn_from(wanted), spec.vocabulary_size, shown_name(data));
 }
 
-std::shared_ptr<const data::Tokenizer> make_tokenizer(const TrainOptions& options, comm::ProcessGroup* group) {
-  const data::TokenizerSpec spec = data::parse_tokenizer_spec(options.data.tokenizer);
+// @param resumed  The run to resume, which has its tokenizer; empty: a new run.
+std::shared_ptr<const data::Tokenizer> make_tokenizer(const DataOptions& data, const data::CorpusOptions& wanted,
+                                                      const std::optional<fs::path>& resumed,
+                                                      comm::ProcessGroup* group) {
+  const data::TokenizerSpec spec = data::parse_tokenizer_spec(data.tokenizer);
   if (spec.kind == Kind::kBytes) return data::byte_tokenizer();
   if (spec.kind == Kind::kNumbers) return data::number_tokenizer();
-  std::string model = group == nullptr || group->rank() == 0 ? make_model(options, spec) : "";
+  std::string model;
+  if (group == nullptr || group->rank() == 0)
+    model = resumed ? read_file(*resumed / kTokenizerFile) : make_model(data, wanted, spec);
   if (group != nullptr) model = comm::broadcast_text(*group, std::move(model), 0);
-  if (!options.resume) return data::sentence_piece_tokenizer(std::move(model), options.data.tokenizer);
-  return data::sentence_piece_tokenizer(std::move(model), (*options.resume / kTokenizerFile).string(),
-                                        options.data.tokenizer_checksum);
+  if (!resumed) return data::sentence_piece_tokenizer(std::move(model), data.tokenizer);
+  return data::sentence_piece_tokenizer(std::move(model), (*resumed / kTokenizerFile).string(),
+                                        data.tokenizer_checksum);
 }
 
 // For a run to resume, whose data may have been moved.
-void require_present(const TrainOptions& options) {
-  if (!options.resume) return;
+void require_present(const DataOptions& data, const fs::path& resumed) {
   for (const auto& [path, option] :
-       {std::pair(options.data.path, "--data"), std::pair(options.data.validation_path, "--validation-data")}) {
+       {std::pair(data.path, "--data"), std::pair(data.validation_path, "--validation-data")}) {
     std::error_code error;
     if (path.empty() || path == data::kRandomData || fs::exists(path, error) || error) continue;
-    throw UsageError(concat("--resume: ", options.resume->string(), " was trained on ", path.string(),
+    throw UsageError(concat("--resume: ", resumed.string(), " was trained on ", path.string(),
                             ", which is not there; if it was moved, say where it is with ", option));
   }
 }
 
 // Data are identified by their content; their location may change.
-void require_same_data(const TrainOptions& options, comm::ProcessGroup* group, const data::CorpusOptions& read,
+void require_same_data(const DataOptions& data, const fs::path& resumed, const data::CorpusOptions& read,
                        const data::Corpus& corpus) {
-  const std::string& fingerprint = corpus.fingerprint;
-  const std::string name = options.data.path.empty() ? "the course text" : options.data.path.string();
-  const bool is_same = !options.resume || options.data.fingerprint == fingerprint ||
-                       options.data.fingerprint == data::earlier_fingerprint(read, corpus);
-  if (!is_same) {
-    throw UsageError(
-        concat("--resume: ", options.resume->string(), " was trained on data of another content than ", name,
-               options.data.validation_path.empty() ? "" : concat(" and ", options.data.validation_path.string()),
-               " now; restore it, or start a new run"));
-  }
-  if (group != nullptr && comm::broadcast_text(*group, fingerprint, 0) != fingerprint) {
-    throw MismatchError(concat("rank ", group->rank(), " reads different data than rank 0: ", name,
-                               " must have the same content for every rank"));
-  }
+  if (data.fingerprint == corpus.fingerprint || data.fingerprint == data::earlier_fingerprint(read, corpus)) return;
+  throw UsageError(concat("--resume: ", resumed.string(), " was trained on data of another content than ",
+                          shown_name(data),
+                          data.validation_path.empty() ? "" : concat(" and ", data.validation_path.string()),
+                          " now; restore it, or start a new run"));
+}
+
+void require_same_on_all(const DataOptions& data, const std::string& fingerprint, comm::ProcessGroup& group) {
+  if (comm::broadcast_text(group, fingerprint, 0) == fingerprint) return;
+  throw MismatchError(concat("rank ", group.rank(), " reads different data than rank 0: ", shown_name(data),
+                             " must have the same content for every rank"));
 }
 
 // Fails now rather than at the end of training.
-void require_usable_prompt(const TrainOptions& options, const data::Corpus& corpus) {
-  if (options.text.sample_tokens == 0) return;
-  for (const std::int32_t token : corpus.tokenizer->encode(options.text.prompt)) {
+void require_usable_prompt(const TextOptions& text, const data::Corpus& corpus) {
+  if (text.sample_tokens == 0) return;
+  for (const std::int32_t token : corpus.tokenizer->encode(text.prompt)) {
     if (token < corpus.vocabulary_size) continue;
     throw UsageError(concat("--prompt has the token ", token, ", but the model's vocabulary has ",
                             corpus.vocabulary_size, ": use a smaller one, or --sample-tokens 0"));
@@ -90,15 +91,17 @@ void require_usable_prompt(const TrainOptions& options, const data::Corpus& corp
 }
 
 data::Corpus load(const TrainOptions& options, comm::ProcessGroup* group) {
+  const DataOptions& data = options.data;
   options.require_divisible_batch(group == nullptr ? 1 : group->world_size());
-  require_present(options);
-  data::CorpusOptions wanted = corpus_options(options);
-  const std::shared_ptr<const data::Tokenizer> tokenizer = make_tokenizer(options, group);
-  const bool may_follow = options.data.vocabulary_size == 0;
+  if (options.resume) require_present(data, *options.resume);
+  data::CorpusOptions wanted = corpus_options(data, options.model.config(data.vocabulary_size), options.seed);
+  const auto tokenizer = make_tokenizer(data, wanted, options.resume, group);
+  const bool may_follow = data.vocabulary_size == 0;
   if (may_follow) wanted.vocabulary_size = std::max<std::int64_t>(wanted.vocabulary_size, tokenizer->vocabulary_size());
   data::Corpus corpus = data::load_corpus(wanted, tokenizer);
-  require_usable_prompt(options, corpus);
-  require_same_data(options, group, wanted, corpus);
+  require_usable_prompt(options.text, corpus);
+  if (options.resume) require_same_data(data, *options.resume, wanted, corpus);
+  if (group != nullptr) require_same_on_all(data, corpus.fingerprint, *group);
   return corpus;
 }
 
@@ -108,8 +111,8 @@ data::Corpus load_corpus(const TrainOptions& options) { return load(options, nul
 
 data::Corpus load_corpus(const TrainOptions& options, comm::ProcessGroup& group) { return load(options, &group); }
 
-std::shared_ptr<const data::Tokenizer> load_tokenizer(const fs::path& path, const TrainOptions& trained) {
-  const data::TokenizerSpec spec = data::parse_tokenizer_spec(trained.data.tokenizer);
+std::shared_ptr<const data::Tokenizer> load_tokenizer(const fs::path& path, const DataOptions& trained) {
+  const data::TokenizerSpec spec = data::parse_tokenizer_spec(trained.tokenizer);
   if (spec.kind == Kind::kBytes) return data::byte_tokenizer();
   if (spec.kind == Kind::kNumbers) return data::number_tokenizer();
   fs::path folder = fs::absolute(path).lexically_normal();
@@ -117,10 +120,10 @@ std::shared_ptr<const data::Tokenizer> load_tokenizer(const fs::path& path, cons
   for (int level = 0; level < 2 && !fs::exists(folder / kTokenizerFile); ++level) folder = folder.parent_path();
   if (!fs::exists(folder / kTokenizerFile)) {
     throw IoError(concat("no ", kTokenizerFile, " in ", path.string(), " or the two folders above: the model was ",
-                         "trained with the tokenizer ", trained.data.tokenizer, ", which its run folder holds"));
+                         "trained with the tokenizer ", trained.tokenizer, ", which its run folder holds"));
   }
   return data::sentence_piece_tokenizer(read_file(folder / kTokenizerFile), (folder / kTokenizerFile).string(),
-                                        trained.data.tokenizer_checksum);
+                                        trained.tokenizer_checksum);
 }
 
 }  // namespace lockstep::run

@@ -33,6 +33,6 @@ inline constexpr const char* kTokenizerFile = "tokenizer.model";
 /// @param trained  As saved with the model; the file must match its checksum.
 /// @throws IoError, FormatError  tokenizer.model is missing or different.
 [[nodiscard]] std::shared_ptr<const data::Tokenizer> load_tokenizer(const std::filesystem::path& path,
-                                                                    const TrainOptions& trained);
+                                                                    const DataOptions& trained);
 
 }  // namespace lockstep::run

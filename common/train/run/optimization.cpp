@@ -46,13 +46,13 @@ void require_sound_optimizer(const CommandLine& line, const OptimizerOptions& op
     throw UsageError("--nesterov looks ahead by --momentum, which is 0: give one, for example 0.9");
 }
 
-std::unique_ptr<optim::Optimizer> make_optimizer(const RunOptions& options, const nn::Module& model) {
-  auto groups = nn::weight_decay_groups(model, options.optimizer.weight_decay);
-  if (options.optimizer.name == "adamw") return std::make_unique<optim::AdamW>(std::move(groups), kGptBetas);
-  if (options.optimizer.name == "adam") return std::make_unique<optim::Adam>(std::move(groups), kGptBetas);
-  require(options.optimizer.name == "sgd", "there is no optimizer ", options.optimizer.name);
-  return std::make_unique<optim::Sgd>(std::move(groups), optim::SgdOptions{.momentum = options.optimizer.momentum,
-                                                                           .is_nesterov = options.optimizer.nesterov});
+std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerOptions& options, const nn::Module& model) {
+  auto groups = nn::weight_decay_groups(model, options.weight_decay);
+  if (options.name == "adamw") return std::make_unique<optim::AdamW>(std::move(groups), kGptBetas);
+  if (options.name == "adam") return std::make_unique<optim::Adam>(std::move(groups), kGptBetas);
+  require(options.name == "sgd", "there is no optimizer ", options.name);
+  return std::make_unique<optim::Sgd>(std::move(groups),
+                                      optim::SgdOptions{.momentum = options.momentum, .is_nesterov = options.nesterov});
 }
 
 std::string describe_learning_rate(const RunOptions& options, std::int64_t total_steps) {

@@ -26,7 +26,8 @@ inline constexpr optim::AdamOptions kGptBetas{.beta1 = 0.9, .beta2 = 0.95};
 
 /// The optimizer that --optimizer names, over all parameters of `model`; only matrices and embeddings decay. AdamW and
 /// Adam use kGptBetas.
-[[nodiscard]] std::unique_ptr<optim::Optimizer> make_optimizer(const RunOptions& options, const nn::Module& model);
+[[nodiscard]] std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerOptions& options,
+                                                               const nn::Module& model);
 
 /// Learning rate with its scaling, and schedule: "learning rate 0.1 x 4 (batch 64 / 16) = 0.4 falling to 0.04, warm-up
 /// 50 steps".

@@ -8,36 +8,20 @@
 #include "run/run_folder.hpp"
 
 namespace lockstep::run {
-OptionCheck device_name() {
-  return [](const std::string& text) -> std::string {
-    try {
-      (void)Device::parse(text);
-      return "";
-    } catch (const FormatError& error) {
-      return error.what();
-    }
-  };
-}
+namespace {
 
-OptionCheck readable_file_or(std::string word) {
-  return [word = std::move(word)](const std::string& text) -> std::string {
-    const std::string problem = text == word ? "" : readable_file()(text);
-    return problem.empty() ? "" : concat(problem, " (the only data without a file are called ", word, ")");
-  };
-}
-
-OptionCheck tokenizer_spec() {
-  return [](const std::string& text) -> std::string {
+// Accepts what `parse` does; a file that it names must be readable.
+template <typename Parse>
+OptionCheck parsed_by(Parse parse) {
+  return [parse](const std::string& text) -> std::string {
     try {
-      const std::string file = data::parse_tokenizer_spec(text).file;
+      const std::string file = parse(text);
       return file.empty() ? "" : readable_file()(file);
     } catch (const FormatError& error) {
       return error.what();
     }
   };
 }
-
-namespace {
 
 // A run of any task: the required one is not known here.
 bool has_run(const std::filesystem::path& folder) {
@@ -48,6 +32,24 @@ bool has_run(const std::filesystem::path& folder) {
 }
 
 }  // namespace
+
+OptionCheck device_name() {
+  return parsed_by([](const std::string& text) {
+    (void)Device::parse(text);
+    return std::string();
+  });
+}
+
+OptionCheck tokenizer_spec() {
+  return parsed_by([](const std::string& text) { return data::parse_tokenizer_spec(text).file; });
+}
+
+OptionCheck readable_file_or(std::string word) {
+  return [word = std::move(word)](const std::string& text) -> std::string {
+    const std::string problem = text == word ? "" : readable_file()(text);
+    return problem.empty() ? "" : concat(problem, " (the only data without a file are called ", word, ")");
+  };
+}
 
 OptionCheck run_folder() {
   return [](const std::string& text) -> std::string {

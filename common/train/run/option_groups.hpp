@@ -32,6 +32,8 @@ struct DeviceOptions {
   std::string name = "cpu";  ///< As Device::parse() reads it.
   bool share_gpu = false;
   bool bind_cores = false;  ///< Pins each rank to its share of the host's processors.
+  /// The most memory of a rank, as parse_byte_count() reads it; empty: no limit.
+  std::string memory_limit = {};
 };
 
 /// How ranks work together. Ignored with a single process.
@@ -49,7 +51,7 @@ struct CheckpointOptions {
   bool async_save = true;         ///< Training waits until the tensors are handed to the system, not for the disk.
 };
 
-/// What a run leaves behind and reports.
+/// The files and reports of a run.
 struct OutputOptions {
   std::filesystem::path folder = "runs";       ///< Parent of the run folder.
   std::int64_t validate_every = 100;           ///< Steps between evaluations; 0: only at the end.

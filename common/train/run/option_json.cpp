@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <charconv>
 #include <concepts>
 #include <cstdint>
@@ -13,34 +12,33 @@
 namespace lockstep::run {
 namespace {
 
-using Paths = std::vector<std::filesystem::path>;
-
 // JSON strings must be UTF-8, but a path may be any bytes: others are written as {"hex": "66fc6c"}.
 constexpr const char* kHex = "hex";
 
-nlohmann::json to_value(const std::string& text) {
-  if (is_utf8(text)) return text;
-  return {{kHex, hex_digits({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()})}};
+template <typename T>
+concept Text = std::same_as<T, std::string> || std::same_as<T, std::filesystem::path>;
+
+template <typename T>
+nlohmann::json to_value(const T& field) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return field;
+  } else if constexpr (Text<T>) {
+    const std::string text = field;
+    if (is_utf8(text)) return text;
+    return {{kHex, hex_digits({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()})}};
+  } else {
+    nlohmann::json values = nlohmann::json::array();
+    for (const auto& element : field) values.push_back(to_value(element));
+    return values;
+  }
 }
-
-nlohmann::json to_value(const std::filesystem::path& path) { return to_value(path.string()); }
-
-nlohmann::json to_value(const Paths& paths) {
-  nlohmann::json values = nlohmann::json::array();
-  for (const std::filesystem::path& path : paths) values.push_back(to_value(path));
-  return values;
-}
-
-template <typename Number>
-requires std::is_arithmetic_v<Number> nlohmann::json to_value(Number number) { return number; }
 
 std::string text_from_hex(const std::string& digits) {
   std::string text;
   for (std::size_t at = 0; at < digits.size(); at += 2) {
-    unsigned byte = 0;
-    const char* const end = digits.data() + std::min(at + 2, digits.size());
-    const auto [stop, error] = std::from_chars(digits.data() + at, end, byte, 16);
-    if (error != std::errc{} || stop != end || end - digits.data() != static_cast<std::ptrdiff_t>(at + 2))
+    const std::string pair = digits.substr(at, 2);
+    unsigned char byte = 0;
+    if (std::from_chars(pair.data(), pair.data() + pair.size(), byte, 16).ptr != pair.data() + 2)
       throw FormatError(concat("options.json of the run: \"", digits, "\" is not bytes in hexadecimal digits"));
     text += static_cast<char>(byte);
   }
@@ -49,22 +47,14 @@ std::string text_from_hex(const std::string& digits) {
 
 template <typename T>
 void from_value(const nlohmann::json& value, T& field) {
-  value.get_to(field);
-}
-
-void from_value(const nlohmann::json& value, std::string& text) {
-  text = value.is_object() ? text_from_hex(value.at(kHex).get<std::string>()) : value.get<std::string>();
-}
-
-void from_value(const nlohmann::json& value, std::filesystem::path& path) {
-  std::string text;
-  from_value(value, text);
-  path = text;
-}
-
-void from_value(const nlohmann::json& value, Paths& paths) {
-  paths.clear();
-  for (const nlohmann::json& path : value) from_value(path, paths.emplace_back());
+  if constexpr (std::is_arithmetic_v<T>) {
+    value.get_to(field);
+  } else if constexpr (Text<T>) {
+    field = value.is_object() ? text_from_hex(value.at(kHex).get<std::string>()) : value.get<std::string>();
+  } else {
+    field.clear();
+    for (const nlohmann::json& element : value) from_value(element, field.emplace_back());
+  }
 }
 
 }  // namespace

@@ -4,24 +4,102 @@
 #include <array>
 #include <string_view>
 
+#include "base/byte_count.hpp"
+#include "data/corpus.hpp"
 #include "run/comparison.hpp"
 #include "run/option_checks.hpp"
-#include "run/option_rows.hpp"
+#include "run/train_options.hpp"
 
 namespace lockstep::run {
+namespace {
+
+// A row: field, name, help, check, name of the value.
+using Row = OptionDeclaration;
+
+// May not change when a run is resumed.
+Row unchangeable(Row row) {
+  row.kind = OptionKind::kFixed;
+  return row;
+}
+
+Row this_time(Row row) {
+  row.kind = OptionKind::kThisTime;
+  return row;
+}
+
+Row recorded(OptionField field, std::string name) {
+  return {.field = field, .name = std::move(name), .kind = OptionKind::kRecorded};
+}
+
+// The default stands for something else, which the help explains.
+Row without_default(Row row) {
+  row.shows_default = false;
+  return row;
+}
+
+OptionList model_options(ModelOptions& model) {
+  return {
+      unchangeable({&model.name, "--model", "Size of the model: tiny, small, tutorial or 124m",
+                    one_of(nn::GptConfig::names()), "NAME"}),
+      {&model.dropout, "--dropout", "Share of activations dropped in training", real_number(0, 0.99)},
+      {&model.bf16, "--bf16",
+       "Compute activations and matrix products in bfloat16; weights, gradients and updates stay float32"},
+      {&model.activation_checkpointing, "--activation-checkpointing",
+       "Compute each block's activations again in backward: less memory, a third more time"},
+  };
+}
+
+OptionList data_options(DataOptions& data) {
+  return {
+      // Resuming compares the content, so the file may have been moved.
+      {&data.path, "--data", "Text to train on, or a file of tokens (.bin), or random (the course text if left out)",
+       readable_file_or(data::kRandomData), "FILE"},
+      {&data.validation_path, "--validation-data",
+       "Text or file of tokens to validate with (the last tenth of --data if left out)", readable_file(), "FILE"},
+      unchangeable(
+          {&data.tokenizer, "--tokenizer",
+           "bytes, sentencepiece or sentencepiece:PIECES (learned from the text), FILE.model, or numbers (bytes of a "
+           "text, numbers of other data if left out)",
+           tokenizer_spec(), "NAME"}),
+      unchangeable(
+          without_default({&data.vocabulary_size, "--vocabulary-size",
+                           "Tokens in the model's vocabulary (as many as model and tokenizer need if left out)",
+                           whole_number(1, INT32_MAX)})),
+      {.field = &data.windows,
+       .name = "--windows",
+       .help = "Which stretches of the text are samples: fixed, one after the other, or random, drawn anew for each "
+               "epoch (as in nanoGPT)",
+       .check = one_of({"fixed", "random"}),
+       .value_name = "NAME",
+       .kind = OptionKind::kFixed,
+       .is_new = true},
+      {&data.num_workers, "--num-workers", "Threads that prepare batches", whole_number(1, 64)},
+      recorded(&data.tokenizer_checksum, "tokenizer_checksum"),
+      recorded(&data.fingerprint, "data_fingerprint"),
+  };
+}
+
+OptionList text_options(TextOptions& text) {
+  return {
+      {&text.prompt, "--prompt", "Beginning of the text generated at the end"},
+      {&text.sample_tokens, "--sample-tokens", "Length of the text generated at the end; 0 for none", whole_number(0)},
+  };
+}
+
+}  // namespace
 
 OptionList loop_options(RunOptions& options) {
   return {
-      fixed(without_default({&options.batch_size, "--batch-size",
-                             "Samples per step, over all ranks together (the model's usual number if left out)",
-                             whole_number(1)})),
+      unchangeable(without_default({&options.batch_size, "--batch-size",
+                                    "Samples per step, over all ranks together (the model's usual number if left out)",
+                                    whole_number(1)})),
       {&options.accumulation_steps, "--accumulation-steps",
        "Parts in which each rank works through its share of a step's batch, to need less memory", whole_number(1)},
       {&options.steps, "--steps", "Updates in all", whole_number(1)},
       without_default({&options.epochs, "--epochs", "Passes over the data, in place of --steps", whole_number(1)}),
       {&options.uneven, "--uneven",
        "Use every sample of an epoch exactly once: the last batches may be smaller, or empty on some ranks"},
-      fixed({&options.seed, "--seed", "Seed of initial weights, sample order and dropout", whole_number(0)}),
+      unchangeable({&options.seed, "--seed", "Seed of initial weights, sample order and dropout", whole_number(0)}),
       this_time(without_default({&options.stop_after, "--stop-after",
                                  "Stop after this step as if interrupted, ready to --resume", whole_number(1)})),
   };
@@ -29,11 +107,11 @@ OptionList loop_options(RunOptions& options) {
 
 OptionList optimizer_options(OptimizerOptions& optimizer) {
   return {
-      fixed({&optimizer.name, "--optimizer", "What turns gradients into updates: adamw, adam or sgd",
-             one_of({"adamw", "adam", "sgd"}), "NAME"}),
-      fixed({&optimizer.momentum, "--momentum", "Share of its last step that sgd keeps; 0 keeps none",
-             real_number(0, 0.9999)}),
-      fixed({&optimizer.nesterov, "--nesterov", "sgd looks one step of momentum ahead"}),
+      unchangeable({&optimizer.name, "--optimizer", "What turns gradients into updates: adamw, adam or sgd",
+                    one_of({"adamw", "adam", "sgd"}), "NAME"}),
+      unchangeable({&optimizer.momentum, "--momentum", "Share of its last step that sgd keeps; 0 keeps none",
+                    real_number(0, 0.9999)}),
+      unchangeable({&optimizer.nesterov, "--nesterov", "sgd looks one step of momentum ahead"}),
       {&optimizer.weight_decay, "--weight-decay", "Weight decay of matrices and embeddings", real_number(0)},
       {&optimizer.clip, "--clip", "Largest norm of the gradient; 0 does not clip", real_number(0)},
   };
@@ -63,8 +141,13 @@ OptionList device_options(DeviceOptions& device) {
        "Where to compute: cpu, emulated (a GPU's kernels on the CPU, slow), or cuda; an index names one: cuda:1",
        device_name(), "NAME"},
       this_time({&device.share_gpu, "--share-gpu",
-                 "Let several ranks of a host use one GPU where it has fewer GPUs than ranks"}),
+                 "Let several ranks of a host use one GPU if it has fewer GPUs than ranks"}),
       {&device.bind_cores, "--bind-cores", "Give each rank its own share of the host's processors, and keep it there"},
+      this_time(without_default(
+          {&device.memory_limit, "--memory-limit",
+           "Most memory of the device that a rank may take for tensors and communication, such as 200MiB or 1.5GiB: "
+           "the CPU plays a small GPU (no limit if left out)",
+           byte_count(), "BYTES"})),
   };
 }
 
@@ -136,8 +219,15 @@ OptionList list_options(RunOptions& options) {
   OptionDeclaration& batch_size = all.front();  // which has a default here, unlike in a GPT
   batch_size.help = "Samples per step, over all ranks together";
   batch_size.shows_default = true;
-  all.push_back({.field = &options.task, .name = "task", .kind = OptionKind::kRecorded});
+  all.push_back(recorded(&options.task, "task"));
   return all;
+}
+
+OptionList list_options(TrainOptions& options) {
+  return join({data_options(options.data), model_options(options.model), loop_options(options),
+               optimizer_options(options.optimizer), learning_rate_options(options.learning_rate),
+               device_options(options.device), parallel_options(options.parallel),
+               checkpoint_options(options.checkpoints), output_options(options.output), text_options(options.text)});
 }
 
 }  // namespace lockstep::run

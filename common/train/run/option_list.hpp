@@ -50,20 +50,14 @@ struct OptionDeclaration {
 /// Options in the order of --help.
 using OptionList = std::vector<OptionDeclaration>;
 
-/// --batch-size, --accumulation-steps, --steps, --epochs, --uneven, --seed, --stop-after.
+/// The options of a topic, for programs that obey them.
 /// @param options  Must outlive the result, here and below.
 [[nodiscard]] OptionList loop_options(RunOptions& options);
-/// --optimizer and its settings: for programs that call make_optimizer() and clip with max_gradient_norm().
-[[nodiscard]] OptionList optimizer_options(OptimizerOptions& optimizer);
-/// --learning-rate and its schedule: for programs that use RunOptions::schedule().
-[[nodiscard]] OptionList learning_rate_options(LearningRateOptions& learning_rate);
-/// --device, --share-gpu, --bind-cores.
+[[nodiscard]] OptionList optimizer_options(OptimizerOptions& optimizer);  ///< For make_optimizer() and clipping.
+[[nodiscard]] OptionList learning_rate_options(LearningRateOptions& learning_rate);  ///< For RunOptions::schedule().
 [[nodiscard]] OptionList device_options(DeviceOptions& device);
-/// --backend, --compress-gradients, --check-replicas, --no-sync: for data-parallel programs.
-[[nodiscard]] OptionList parallel_options(ParallelOptions& parallel);
-/// --save-every, --keep-last, --async-save.
+[[nodiscard]] OptionList parallel_options(ParallelOptions& parallel);  ///< For data-parallel programs.
 [[nodiscard]] OptionList checkpoint_options(CheckpointOptions& checkpoints);
-/// --out, --validate-every, --compare, --export-initial, --log-batches.
 [[nodiscard]] OptionList output_options(OutputOptions& output);
 
 /// Concatenates the lists.

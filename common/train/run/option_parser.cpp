@@ -3,7 +3,6 @@
 #include <concepts>
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <utility>
 #include <variant>
 
 #include "base/command_line.hpp"
@@ -21,12 +20,12 @@ std::string program_name(const char* const* argv) {
   return environment::get("LOCKSTEP_PROGRAM").value_or(fs::path(argv[0]).filename().string());
 }
 
-void add_option(CommandLine& app, const OptionDeclaration& declared) {
+void add_option(CommandLine& line, const OptionDeclaration& declared) {
   const auto add = [&]<typename T>(T* field) {
     if constexpr (std::same_as<T, bool>) {
-      app.add_flag(declared.name, *field, declared.help);
+      line.add_flag(declared.name, *field, declared.help);
     } else {
-      const CommandLine::Option option = app.add_option(declared.name, *field, declared.help);
+      const CommandLine::Option option = line.add_option(declared.name, *field, declared.help);
       if (declared.check) option.check(declared.check);
       if (declared.value_name != nullptr) option.type_name(declared.value_name);
       if (!declared.shows_default) option.without_default();
@@ -40,33 +39,25 @@ std::string name_of(const std::string& task) { return task.empty() ? "a GPT" : t
 
 }  // namespace
 
-OptionParser::OptionParser(int argc, const char* const* argv, std::string description)
-    : argc_(argc), argv_(argv), description_(std::move(description)) {}
-
-OptionParser::~OptionParser() = default;
-
-std::optional<int> OptionParser::read(const OptionList& list) {
-  line_ = std::make_unique<CommandLine>(description_, program_name(argv_));
-  for (const OptionDeclaration& declared : list) {
-    if (declared.is_on_command_line()) add_option(*line_, declared);
-  }
+OptionParser::OptionParser(int argc, const char* const* argv, const std::string& description, const OptionList& list)
+    : line_(description, program_name(argv)) {
+  for (const OptionDeclaration& declared : list)
+    if (declared.is_on_command_line()) add_option(line_, declared);
   line_
-      ->add_option(
+      .add_option(
           "--resume", resume_,
           "Continue a run: its folder, or one of its checkpoints (RUN/checkpoints/step_...), or the latest run in "
-          "--out "
-          "if left out; auto: that one if there is one, else begin, for a launcher that starts the program again")
+          "--out if left out; auto: that one if there is one, else a new run, for a launcher that restarts the program")
       .allow_no_value()
       .type_name("[FOLDER]");
-  if (const std::optional<int> exit_code = line_->parse(argc_, argv_)) return exit_code;
-  if (line_->is_given("--steps") && line_->is_given("--epochs"))
+  exit_code_ = line_.parse(argc, argv);
+  if (!exit_code_ && line_.is_given("--steps") && line_.is_given("--epochs"))
     throw UsageError("--steps and --epochs both say how long to train: give one of them");
-  return std::nullopt;
 }
 
 std::optional<RunAndCheckpoint> OptionParser::run_to_resume(const RunOptions& options) const {
-  if (!line_->is_given("--resume") && !options.resumes_latest) return std::nullopt;
-  const bool may_begin = resume_ == "auto" || !line_->is_given("--resume");
+  if (!line_.is_given("--resume") && !options.resumes_latest) return std::nullopt;
+  const bool may_begin = resume_ == "auto" || !line_.is_given("--resume");
   if (!resume_.empty() && !may_begin) return find_run(resume_);
   const std::optional<fs::path> latest = latest_run(options.output.folder, options.task);
   if (latest) return RunAndCheckpoint{.run = *latest, .checkpoint = {}};
@@ -78,9 +69,8 @@ std::optional<RunAndCheckpoint> OptionParser::run_to_resume(const RunOptions& op
 
 void read_run_options(const fs::path& run, const std::string& task, const OptionList& list) {
   const nlohmann::json options = read_options(run);
-  const std::string other = options.is_object() && options.contains("task") && options["task"].is_string()
-                                ? options["task"].get<std::string>()
-                                : "";
+  const bool has_task = options.is_object() && options.contains("task") && options["task"].is_string();
+  const std::string other = has_task ? options["task"].get<std::string>() : "";
   if (other != task) {
     throw UsageError(concat("--resume: ", run.string(), " has trained ", name_of(other), ", and this program trains ",
                             name_of(task), "; name one of its own runs"));
@@ -95,8 +85,7 @@ void require_same_run(const OptionList& now, const OptionList& then, const fs::p
     if (option.kind != OptionKind::kFixed) continue;
     const nlohmann::json& old_value = old_values.at(option.json_name());
     if (new_values.at(option.json_name()) == old_value) continue;
-    const bool is_text = old_value.is_string();
-    const std::string text = is_text ? old_value.get<std::string>() : dump_json(old_value);
+    const std::string text = old_value.is_string() ? old_value.get<std::string>() : dump_json(old_value);
     throw UsageError(concat("--resume: ", run.string(), " was trained ", text.empty() ? "without " : "with ",
                             option.name, text.empty() ? "" : " ", text, "; leave the option out, or start a new run"));
   }

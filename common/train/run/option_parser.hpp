@@ -4,7 +4,6 @@
 #include <concepts>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -15,25 +14,18 @@
 
 namespace lockstep::run {
 
-/// Reads one command line: twice if it resumes a run, whose options are the defaults of the second reading. Thread
-/// safety: none.
+/// A command line, read into the fields of a list of options. Thread safety: none.
 class OptionParser {
  public:
-  /// @param argc, argv   Of main(); must outlive the parser.
+  /// @param argc, argv   Of main().
   /// @param description  What the program does, for --help.
-  OptionParser(int argc, const char* const* argv, std::string description);
-  ~OptionParser();
-  OptionParser(const OptionParser&) = delete;
-  OptionParser& operator=(const OptionParser&) = delete;
-
-  /// Reads the command line into the fields of `list`.
-  /// @return  The exit code if the program should end: after --help, or after an error, which is reported on standard
-  ///          error.
+  /// @param list         Its fields must outlive the parser.
   /// @throws UsageError  Both --steps and --epochs are given.
-  [[nodiscard]] std::optional<int> read(const OptionList& list);
+  OptionParser(int argc, const char* const* argv, const std::string& description, const OptionList& list);
 
-  /// The command line as last read. @pre  read() has returned nothing.
-  [[nodiscard]] const CommandLine& line() const noexcept { return *line_; }
+  /// Set if the program should end: after --help, or after an error, which is reported on standard error.
+  [[nodiscard]] std::optional<int> exit_code() const noexcept { return exit_code_; }
+  [[nodiscard]] const CommandLine& line() const noexcept { return line_; }
 
   /// The run or checkpoint that --resume names, or the latest run of this task in --out. Empty unless --resume was
   /// given or `options` resumes the latest run.
@@ -41,11 +33,9 @@ class OptionParser {
   [[nodiscard]] std::optional<RunAndCheckpoint> run_to_resume(const RunOptions& options) const;
 
  private:
-  int argc_;
-  const char* const* argv_;
-  std::string description_;
+  CommandLine line_;
   std::string resume_;
-  std::unique_ptr<CommandLine> line_;
+  std::optional<int> exit_code_;
 };
 
 /// Fills the fields of `list` from the run's options.json.
@@ -75,19 +65,20 @@ template <std::derived_from<RunOptions> Options>
 [[nodiscard]] ParsedOptions<Options> parse_options(int argc, const char* const* argv, const std::string& description,
                                                    const Options& defaults) {
   Options options = defaults, then = defaults;
-  OptionParser parser(argc, argv, description);
-  if (const auto exit_code = parser.read(list_options(options))) return {options, exit_code};
-  const std::optional<RunAndCheckpoint> resumed = parser.run_to_resume(options);
+  const OptionParser given(argc, argv, description, list_options(options));
+  if (given.exit_code()) return {options, given.exit_code()};
+  const std::optional<RunAndCheckpoint> resumed = given.run_to_resume(options);
   if (resumed) {
     read_run_options(resumed->run, defaults.task, list_options(then));
     options = then;
     // The command line overrides the options of the original run.
-    if (const auto exit_code = parser.read(list_options(options))) return {options, exit_code};
-    if (parser.line().is_given("--steps")) options.epochs = 0;
+    const OptionParser again(argc, argv, description, list_options(options));
+    if (again.exit_code()) return {options, again.exit_code()};
+    if (given.line().is_given("--steps")) options.epochs = 0;
     options.resume = resumed->run;
     options.resume_from = resumed->checkpoint;
   }
-  complete(options, parser.line());
+  complete(options, given.line());
   if (resumed) require_same_run(list_options(options), list_options(then), resumed->run);
   return {options, std::nullopt};
 }
@@ -109,7 +100,9 @@ template <std::derived_from<RunOptions> Options, std::invocable<const Options&> 
   return run_guarded_training(argv, [&]() -> int {
     const ParsedOptions<Options> parsed = parse_options(argc, argv, description, defaults);
     if (parsed.exit_code) return *parsed.exit_code;
-    return only_checks_options(parsed.options) ? 0 : train(parsed.options);
+    if (only_checks_options(parsed.options)) return 0;
+    limit_memory(parsed.options);
+    return train(parsed.options);
   });
 }
 

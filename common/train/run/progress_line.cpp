@@ -1,14 +1,18 @@
 #include "run/progress_line.hpp"
 
-#include <sys/ioctl.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
 #include <ostream>
 #include <vector>
 
 #include "base/environment.hpp"
 #include "base/error.hpp"
+#include "base/terminal.hpp"
+#include "base/unique_fd.hpp"
 #include "run/readable.hpp"
 
 namespace lockstep::run {
@@ -44,6 +48,31 @@ std::string join(const std::vector<Part>& parts) {
   return line;
 }
 
+constexpr int kShortBar = 10, kLongBar = 20;
+
+// One column stays free: a terminal may wrap as soon as its last column is written.
+int drawn_width() { return terminal_width() - 1; }
+
+std::optional<int> known_columns() {
+  if (const std::optional<int> columns = terminal_columns(STDOUT_FILENO)) return columns;
+  const std::optional<std::string> path = environment::get("LOCKSTEP_TERMINAL");
+  if (!path) return std::nullopt;
+  const UniqueFd terminal(::open(path->c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  return terminal.is_open() ? terminal_columns(terminal.get()) : std::nullopt;
+}
+
+// The first of these variables that is set counts. @source POSIX.1-2017, "Internationalization Variables".
+bool has_utf8_locale() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const std::optional<std::string> locale = environment::get(name);
+    if (!locale) continue;
+    std::string small = *locale;
+    std::ranges::transform(small, small.begin(), [](unsigned char letter) { return std::tolower(letter); });
+    return small.find("utf-8") != std::string::npos || small.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string progress_line(const ProgressReport& progress, int width) {
@@ -61,17 +90,39 @@ ProgressStyle detect_progress_style() {
   if (wanted == "terminal") return ProgressStyle::kTerminal;
   if (wanted == "plain") return ProgressStyle::kPlain;
   if (wanted != "auto") throw FormatError("LOCKSTEP_PROGRESS is '" + wanted + "', not terminal, plain or auto");
-  return isatty(STDOUT_FILENO) == 1 ? ProgressStyle::kTerminal : ProgressStyle::kPlain;
+  return isatty(STDOUT_FILENO) == 1 && terminal_has_controls() ? ProgressStyle::kTerminal : ProgressStyle::kPlain;
 }
 
 int terminal_width() {
-  winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  if (const std::optional<int> columns = known_columns()) return *columns;
   return static_cast<int>(environment::get_int("COLUMNS", 1, 10'000).value_or(80));
 }
 
-ProgressPrinter::ProgressPrinter(std::ostream& out, ProgressStyle style, std::int64_t plain_every)
-    : out_(out), style_(style), plain_every_(std::max<std::int64_t>(plain_every, 1)) {}
+std::size_t text_columns() {
+  const std::optional<int> columns = known_columns();
+  return columns ? static_cast<std::size_t>(*columns) : kAnyColumns;
+}
+
+std::string progress_bar(double share, int columns) {
+  const bool has_lines = has_utf8_locale();
+  const auto done = static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * columns));
+  std::string bar = "\033[36m";  // cyan
+  for (int i = 0; i < done; ++i) bar += has_lines ? "\u2501" : "=";
+  bar += "\033[0;2m";  // faint
+  for (int i = done; i < columns; ++i) bar += has_lines ? "\u2501" : "-";
+  return bar + "\033[0m";
+}
+
+ProgressPrinter::ProgressPrinter(std::ostream& out, ProgressStyle style, std::int64_t plain_every, Bar bar)
+    : out_(out), style_(style), plain_every_(std::max<std::int64_t>(plain_every, 1)), bar_(bar) {}
+
+ProgressPrinter::~ProgressPrinter() {
+  try {
+    end_line();
+  } catch (...) {
+    // The line is lost; what ended the run matters more.
+  }
+}
 
 void ProgressPrinter::show(const ProgressReport& progress, Keep keep) {
   if (style_ == ProgressStyle::kTerminal) return redraw(progress, keep);
@@ -82,7 +133,8 @@ void ProgressPrinter::show(const ProgressReport& progress, Keep keep) {
   if (keep == Keep::kTransient && !is_due) return;
   last_drawn_ = now;
   constexpr int kAnyWidth = 1000;
-  out_ << progress_line(progress, kAnyWidth) + "\n" << std::flush;
+  constexpr std::size_t kHanging = 10;
+  out_ << wrap_words(progress_line(progress, kAnyWidth) + "\n", text_columns(), kHanging) << std::flush;
 }
 
 void ProgressPrinter::redraw(const ProgressReport& progress, Keep keep) {
@@ -91,16 +143,27 @@ void ProgressPrinter::redraw(const ProgressReport& progress, Keep keep) {
   const bool is_last = progress.step == progress.last_step;
   if (keep == Keep::kTransient && !is_last && now - last_drawn_ < kPause) return;
   last_drawn_ = now;
-  // One column stays free: a terminal may wrap as soon as its last column is written.
-  out_ << "\r" + progress_line(progress, terminal_width() - 1) + "\x1b[K"
-       << std::flush;  // ESC [K clears the rest of the line
-  is_line_open_ = true;
-  if (keep == Keep::kPermanent) end_line();
+  open_ = progress;
+  if (keep == Keep::kPermanent) return end_line();
+  const int width = drawn_width();
+  std::string line = progress_line(progress, width);
+  const int room = width - static_cast<int>(line.size());
+  if (bar_ == Bar::kColoured && room >= kShortBar + 2) {
+    const auto steps = static_cast<double>(std::max<std::int64_t>(progress.last_step, 1));
+    line +=
+        "  " + progress_bar(static_cast<double>(progress.step) / steps, room >= kLongBar + 2 ? kLongBar : kShortBar);
+  }
+  out_ << live_line(line) << std::flush;
+  set_live_line_shown(true);
 }
 
+// Draws it once more, because the terminal may have wrapped what was there.
 void ProgressPrinter::end_line() {
-  if (is_line_open_) out_ << std::endl;
-  is_line_open_ = false;
+  if (!open_) return;
+  const std::string line = progress_line(*open_, drawn_width());
+  open_.reset();
+  set_live_line_shown(false);
+  out_ << std::string(kClearLiveLine) + line + "\n" << std::flush;
 }
 
 }  // namespace lockstep::run

@@ -2,6 +2,7 @@
 /// @file
 /// The progress line of a run: redrawn in place on a terminal, otherwise printed now and then.
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <iosfwd>
 #include <optional>
@@ -34,19 +35,35 @@ struct ProgressReport {
 /// Whether the line is redrawn in place.
 enum class ProgressStyle { kTerminal, kPlain };
 
-/// kTerminal if standard output is a terminal, unless LOCKSTEP_PROGRESS (terminal or plain) overrides it.
+/// kTerminal if standard output is a terminal that has controls (terminal_has_controls()), unless LOCKSTEP_PROGRESS
+/// (terminal or plain) overrides it.
 /// @throws FormatError  LOCKSTEP_PROGRESS has another value.
 [[nodiscard]] ProgressStyle detect_progress_style();
 
-/// Columns of the terminal on standard output; if unknown, COLUMNS or 80.
+/// Columns of the terminal on which this output appears, now: that on standard output, or the one that a launcher names
+/// in LOCKSTEP_TERMINAL, a path; if neither is known, COLUMNS or 80.
 [[nodiscard]] int terminal_width();
+
+/// Columns for text on standard output, as for wrap_words(): those of the terminal, or kAnyColumns if there is none.
+[[nodiscard]] std::size_t text_columns();
+
+/// A bar of `columns` characters, of which `share` (in [0, 1]) is done, in colours. Blocks of a line where the locale
+/// has UTF-8, else "==--".
+[[nodiscard]] std::string progress_bar(double share, int columns);
 
 /// Prints progress lines. Thread safety: none.
 class ProgressPrinter {
  public:
+  /// Whether a line on a terminal ends in a bar, where there is room for one.
+  enum class Bar { kNone, kColoured };
+
   /// @param out          Must outlive the printer.
   /// @param plain_every  Steps between plain lines; the first and the last step are always shown.
-  ProgressPrinter(std::ostream& out, ProgressStyle style, std::int64_t plain_every);
+  ProgressPrinter(std::ostream& out, ProgressStyle style, std::int64_t plain_every, Bar bar = Bar::kNone);
+  ProgressPrinter(const ProgressPrinter&) = delete;
+  ProgressPrinter& operator=(const ProgressPrinter&) = delete;
+  /// Ends a line that is being redrawn, also when an error ends the run.
+  ~ProgressPrinter();
 
   /// On a terminal, whether the next line replaces this one.
   enum class Keep { kTransient, kPermanent };
@@ -63,7 +80,8 @@ class ProgressPrinter {
   std::ostream& out_;
   ProgressStyle style_;
   std::int64_t plain_every_;
-  bool is_line_open_ = false;
+  Bar bar_;
+  std::optional<ProgressReport> open_;  // on the line that is being redrawn
   std::chrono::steady_clock::time_point last_drawn_{};
 };
 

@@ -10,6 +10,7 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/log.hpp"
+#include "device/memory_limit.hpp"
 #include "device/storage.hpp"
 #include "run/run_folder.hpp"
 
@@ -24,6 +25,12 @@ std::filesystem::path summary_path(const std::filesystem::path& run_folder, int 
 
 double peak_memory_mib(Device device) {
   if (!device.is_cpu()) return static_cast<double>(allocator_statistics(device).peak_bytes_in_use) / (1 << 20);
+  return process_peak_mib();
+}
+
+double counted_peak_mib(Device device) { return static_cast<double>(counted_memory(device).peak) / (1 << 20); }
+
+double process_peak_mib() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024.0;  // Linux counts in KiB
@@ -53,6 +60,8 @@ void write_summary(const std::filesystem::path& run_folder, const RankSummary& s
                                     {"data_wait_ms", summary.data_wait.count()},
                                     {"exposed_communication_ms", summary.exposed_communication.count()},
                                     {"peak_memory_mib", summary.peak_memory_mib},
+                                    {"counted_peak_mib", summary.counted_peak_mib},
+                                    {"process_peak_mib", summary.process_peak_mib},
                                     {"cpus", summary.cpus}};
   replace_file(summary_path(run_folder, summary.rank), dump_json(json, 2) + "\n");
 }
@@ -69,6 +78,8 @@ std::vector<RankSummary> read_summaries(const std::filesystem::path& run_folder,
                            .data_wait = Milliseconds(json.at("data_wait_ms").get<double>()),
                            .exposed_communication = Milliseconds(json.at("exposed_communication_ms").get<double>()),
                            .peak_memory_mib = json.at("peak_memory_mib"),
+                           .counted_peak_mib = json.value("counted_peak_mib", 0.0),  // older runs have neither
+                           .process_peak_mib = json.value("process_peak_mib", 0.0),
                            .cpus = json.at("cpus").get<std::vector<int>>()});
     } catch (const std::exception& error) {  // a file that another program has overwritten, or a failing disk
       Logger().warning(concat("the report leaves out rank ", rank, ": ", path.string(), ": ", error.what()));

@@ -14,9 +14,13 @@ class Ranks {
  public:
   /// @param group  Must outlive this and all copies; null: this process alone.
   explicit Ranks(comm::ProcessGroup* group) noexcept : group_(group) {}
+  /// Ranks of which several compute the same samples, each with a part of the model.
+  /// @param data_ranks  Into how many shares a batch is divided. @throws ContractError  Not a divisor of world_size().
+  Ranks(comm::ProcessGroup* group, int data_ranks);
 
   [[nodiscard]] int rank() const noexcept;              ///< 0 if this process is alone.
   [[nodiscard]] int world_size() const noexcept;        ///< 1 if this process is alone.
+  [[nodiscard]] int data_ranks() const noexcept;        ///< Shares of a batch; world_size() unless told otherwise.
   [[nodiscard]] int local_world_size() const noexcept;  ///< Ranks on this host.
   /// True on the rank that prints, saves, and writes the log and the report.
   [[nodiscard]] bool is_main() const noexcept { return rank() == 0; }
@@ -27,6 +31,7 @@ class Ranks {
 
  private:
   comm::ProcessGroup* group_;
+  int data_ranks_ = 0;  // 0: all
 };
 
 }  // namespace lockstep::run

@@ -12,12 +12,16 @@
 #include "run/metrics.hpp"
 #include "run/rank_summary.hpp"
 #include "run/readable.hpp"
+#include "run/time_verdict.hpp"
 #include "trace/report.hpp"
 #include "trace/trace_file.hpp"
 
 namespace lockstep::run {
 namespace fs = std::filesystem;
 namespace {
+
+// The same words as in the timeline.
+const std::string kWaiting = "waiting for other ranks";
 
 using Steps = std::vector<StepMetrics>;
 
@@ -135,7 +139,7 @@ Facts step_facts(const Steps& steps) {
     const auto exposed = [](const StepMetrics& step) {
       return step.exposed_communication.value_or(StepMetrics::Milliseconds(0));
     };
-    facts.emplace_back("exposed communication", part(mean_ms(steps, exposed)));
+    facts.emplace_back(kWaiting, part(mean_ms(steps, exposed)));
   }
   return facts;
 }
@@ -146,24 +150,81 @@ int count_ranks(const fs::path& run_folder) {
   return count;
 }
 
-Facts rank_facts(const fs::path& run_folder) {
-  const std::vector<RankSummary> ranks = read_summaries(run_folder, count_ranks(run_folder));
-  if (ranks.empty()) return {};
+std::vector<RankSummary> ranks_of(const fs::path& run_folder) {
+  return read_summaries(run_folder, count_ranks(run_folder));
+}
+
+Facts rank_facts(const std::vector<RankSummary>& ranks) {
   Facts facts;
   for (const RankSummary& rank : ranks) {
     std::string value = fixed(rank.duration.count(), 1) + " ms a step, " + fixed(rank.data_wait.count(), 2) +
                         " ms waiting for data, " + fixed(rank.peak_memory_mib, 0) + " MiB at most";
+    if (rank.counted_peak_mib > 0) value += " (" + fixed(rank.counted_peak_mib, 1) + " MiB counted)";
     if (!rank.cpus.empty()) value += ", on CPU " + ranges(rank.cpus);
-    if (ranks.size() > 1) value += ", " + fixed(rank.exposed_communication.count(), 2) + " ms exposed communication";
+    if (ranks.size() > 1) value += ", " + fixed(rank.exposed_communication.count(), 2) + " ms " + kWaiting;
     facts.emplace_back(concat("rank ", rank.rank), value);
   }
   if (ranks.size() > 1) facts.emplace_back("slowest", concat("rank ", slowest_rank(ranks)));
   return facts;
 }
 
+// "mean of steps 4 to 30": the steps of a history that ends with `last`, without its first tenth.
+std::string steady_steps(std::int64_t first, std::int64_t last) {
+  const std::int64_t begin = first + (last - first + 1) / 10;
+  return begin >= last ? concat("step ", last) : concat("mean of steps ", begin, " to ", last);
+}
+
+// Both tables, each with its rank and steps.
+std::string time_tables(const Steps& steps, const std::vector<RankSummary>& ranks, const Outcome& outcome) {
+  std::string html;
+  if (!steps.empty()) {
+    html += trace::fact_table(step_facts(steps), "Rank 0, " + steady_steps(steps.front().step, steps.back().step));
+  }
+  if (!ranks.empty() && outcome.step > outcome.first_step) {
+    html += trace::fact_table(rank_facts(ranks), "Each rank, " + steady_steps(outcome.first_step + 1, outcome.step));
+  } else if (!ranks.empty()) {
+    html += trace::fact_table(rank_facts(ranks), "Each rank, mean of an earlier part of this run");
+  }
+  return html;
+}
+
+// From the run folder to the lesson, if the run folder is somewhere in the course; else empty.
+fs::path way_to_lesson(const fs::path& run_folder) {
+  const fs::path lesson = "chapters/06_gpt_ddp/README.md";
+  std::error_code error;
+  fs::path way;
+  for (fs::path folder = fs::absolute(run_folder, error); !error; folder = folder.parent_path(), way /= "..") {
+    if (fs::exists(folder / lesson, error)) return way / lesson;
+    if (folder == folder.parent_path()) break;
+  }
+  return {};
+}
+
+// The first sentence of the page; of several ranks, with the lesson's word for it.
+std::string first_sentence(const fs::path& run_folder, const std::vector<RankSummary>& ranks) {
+  const std::string verdict = time_verdict(ranks);
+  if (verdict.empty()) return "";
+  std::string html = "<p class=\"lead\">" + escape_html(verdict);
+  if (ranks.size() > 1) {
+    const fs::path way = way_to_lesson(run_folder);
+    const std::string section = "lesson 06, \u201cRun it\u201d";
+    const std::string link = "<a href=\"" + escape_html(way.string()) + "#run-it\">" + section + "</a>";
+    html += " This is the <em>exposed communication</em> of " + (way.empty() ? section : link) + ".";
+  }
+  return html + "</p>\n";
+}
+
+// Empty if the learning rate has reached its highest value before the run's end.
+std::string warmup_note(const Outcome& outcome) {
+  if (outcome.step == 0 || outcome.step > outcome.warmup_steps) return "";
+  return concat("rose in all ", outcome.step, " steps: the run ended inside its warm-up of ", outcome.warmup_steps,
+                " steps (--warmup-steps)");
+}
+
 Facts outcome_facts(const fs::path& run_folder, const Outcome& outcome) {
   Facts facts{
       {"steps done", concat(outcome.step, " of ", outcome.last_step, ", this time in ", clock_time(outcome.elapsed))}};
+  if (const std::string note = warmup_note(outcome); !note.empty()) facts.emplace_back("learning rate", note);
   if (outcome.loss) facts.emplace_back("loss", fixed(*outcome.loss, 4));
   if (outcome.validation_loss) facts.emplace_back("validation loss", fixed(*outcome.validation_loss, 4));
   for (const auto& [name, score] : outcome.scores) facts.emplace_back("validation " + name, fixed(score, 4));
@@ -200,7 +261,9 @@ Steps steps_of(const fs::path& run_folder) {
 std::string report_page(const fs::path& run_folder, const Facts& description, const Outcome& outcome,
                         const std::vector<fs::path>& compared) {
   const Steps steps = steps_of(run_folder);
-  std::string body = section("Outcome", trace::fact_table(outcome_facts(run_folder, outcome)));
+  const std::vector<RankSummary> ranks = ranks_of(run_folder);
+  std::string body = first_sentence(run_folder, ranks);
+  body += section("Outcome", trace::fact_table(outcome_facts(run_folder, outcome)));
   body +=
       section("Curves", charts(loss_chart(steps, outcome.loss_unit) + score_chart(steps) + throughput_chart(steps)));
   if (!compared.empty()) {
@@ -212,8 +275,7 @@ std::string report_page(const fs::path& run_folder, const Facts& description, co
     body += section("The model writes", "<pre>" + escape_html(outcome.generated) + "</pre>\n");
   }
   body += timeline_section(run_folder);
-  body += section("Where a step's time goes",
-                  trace::fact_table(step_facts(steps)) + trace::fact_table(rank_facts(run_folder)));
+  body += section("Where a step's time goes", time_tables(steps, ranks, outcome));
   body += section("Optimization", charts(optimization_charts(steps)));
   body += section("What was run", trace::fact_table(description));
   return trace::html_page("Training run " + run_folder.filename().string(), body);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autograd/variable.hpp"
@@ -33,6 +34,9 @@ class ProcessGroup;
 
 namespace lockstep::run {
 
+/// The ranks that compute a generated text, which rank 0 shows.
+enum class SampleRanks { kMain, kAll };
+
 /// One training run, on every rank, for any model and loss. It makes no training decisions; it counts, times, records
 /// and saves, using a run folder, a step log and checkpoints. All ranks call every function in the same order; only
 /// rank 0 prints, saves and writes.
@@ -46,16 +50,23 @@ class Run {
   /// two steps.
   /// @param options  RunOptions, or a program's struct derived from it.
   /// @throws IoError        The run folder cannot be made.
-  /// @throws UsageError     The batch is not divisible by the number of ranks.
+  /// @throws UsageError     The batch is not divisible by the number of ranks that share it.
   /// @throws FormatError    There are fewer samples than in a batch.
   template <std::derived_from<RunOptions> Options>
-  Run(const Options& options, const RunSummary& facts) : Run(options, to_json(options), facts, nullptr) {}
+  Run(const Options& options, const RunSummary& facts) : Run(options, to_json(options), facts, Ranks(nullptr)) {}
   /// A run of all ranks of `group`; rank 0 makes the folder and prints. The group's collectives are recorded.
   /// @param group  Must outlive the run.
   /// @throws MismatchError  Ranks would resume different runs. Also throws as the constructor above.
   template <std::derived_from<RunOptions> Options>
   Run(const Options& options, const RunSummary& facts, comm::ProcessGroup& group)
-      : Run(options, to_json(options), facts, &group) {}
+      : Run(options, to_json(options), facts, Ranks(&group)) {}
+  /// The same for ranks of which several compute the same samples, each with a part of the model.
+  /// @param data_ranks  Into how many shares a batch is divided: all ranks but one for each share pass
+  ///                    BatchOf::kCountedElsewhere to begin_step().
+  /// @throws ContractError  Not a divisor of the number of ranks.
+  template <std::derived_from<RunOptions> Options>
+  Run(const Options& options, const RunSummary& facts, comm::ProcessGroup& group, int data_ranks)
+      : Run(options, to_json(options), facts, Ranks(&group, data_ranks)) {}
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
@@ -77,6 +88,11 @@ class Run {
   /// --export-initial.
   /// @throws IoError, FormatError, MismatchError  As load_training().
   void resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& sampler);
+  /// The same for ranks that hold parts of the model: each reads its own elements of whole tensors.
+  /// @param model      This rank's parts, in the order of the file. Their slices may not change until the run ends.
+  /// @param optimizer  Its state is divided like its parameters.
+  /// @throws MismatchError  Also if an element has no owner or two; on all ranks.
+  void resume(std::vector<NamedPart> model, optim::Optimizer& optimizer, data::Sampler& sampler);
 
   /// Begins a step with its forward phase.
   /// @param batch           May be empty if other ranks have data.
@@ -113,10 +129,18 @@ class Run {
   void save(const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler) {
     checkpoints_.save(model, optimizer, sampler);
   }
+  /// The same for parts, as for resume(): rank 0 writes whole tensors, the files that one process would write.
+  /// @throws PeerFailedError  On the other ranks, if rank 0 could not save; quotes its error.
+  /// @cost  Rank 0: 8 MiB of memory; each rank sends the elements that it owns. With --async-save, only the disk is
+  ///        waited for in the background.
+  void save(std::vector<NamedPart> model, const optim::Optimizer& optimizer, const data::Sampler& sampler) {
+    checkpoints_.save(std::move(model), optimizer, sampler);
+  }
 
   /// Has rank 0 generate a text for the report and the end of the output, if training is complete,
   /// RunSummary::wants_sample is set, and the last validation loss, if any, is finite.
-  void show_sample(const std::function<std::string()>& generate);
+  /// @param ranks  Which ranks call `generate`: all of them if the model is not whole on rank 0.
+  void show_sample(const std::function<std::string()>& generate, SampleRanks ranks = SampleRanks::kMain);
 
   /// Waits for the last checkpoint, writes each rank's trace and (on rank 0) the report, and prints the outcome.
   /// Failures to write trace and report are logged.
@@ -125,7 +149,7 @@ class Run {
   [[nodiscard]] int finish();
 
  private:
-  Run(const RunOptions& options, nlohmann::json saved_options, const RunSummary& facts, comm::ProcessGroup* group);
+  Run(const RunOptions& options, nlohmann::json saved_options, const RunSummary& facts, const Ranks& ranks);
 
   RunOptions options_;
   RunSummary facts_;

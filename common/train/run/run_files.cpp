@@ -22,7 +22,7 @@ fs::path agree_on_folder(const RunOptions& options, const RunSummary& facts, con
   if (options.resume)
     folder = *options.resume;
   else if (ranks.is_main())
-    folder = make_run_folder(options.output.folder, label_of(options, facts));
+    folder = make_run_folder(options.output.folder, label_of(options.task, facts));
   if (ranks.group() == nullptr) return folder;
   fs::path of_rank_0 = comm::broadcast_text(*ranks.group(), folder.string(), 0);
   if (options.resume && of_rank_0 != folder) {
@@ -66,12 +66,18 @@ void RunFiles::write_options(const RunSummary& facts) const {
   }
 }
 
-void RunFiles::write_costs(const trace::Recorder& recorder, std::span<const StepMetrics> history) const {
+void RunFiles::write_costs(const trace::Recorder& recorder, std::span<const StepMetrics> history,
+                           const MemoryPeaks& peaks) const {
   leave_file("the trace", [&] {
     const std::vector<trace::RankTrace> own{recorder.snapshot()};
     trace::write_trace(folder_ / trace::trace_file_name(ranks_.rank()), own);
   });
-  leave_file("the summary of this rank", [&] { write_summary(folder_, summarize(ranks_.rank(), history)); });
+  leave_file("the summary of this rank", [&] {
+    RankSummary summary = summarize(ranks_.rank(), history);
+    summary.counted_peak_mib = peaks.counted_mib;
+    summary.process_peak_mib = peaks.process_mib;
+    write_summary(folder_, summary);
+  });
 }
 
 void RunFiles::write_report(const Facts& description, const Outcome& outcome,

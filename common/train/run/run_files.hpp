@@ -30,8 +30,9 @@ class RunFiles {
   /// Writes options.json and RunSummary::files, on the main rank. If that fails, a new folder is removed.
   /// @throws IoError
   void write_options(const RunSummary& facts) const;
-  /// Writes this rank's trace and summary. Write errors are logged. @param history  This process's steps.
-  void write_costs(const trace::Recorder& recorder, std::span<const StepMetrics> history) const;
+  /// Writes this rank's trace and summary. Write errors are logged. @param history, peaks  This process's.
+  void write_costs(const trace::Recorder& recorder, std::span<const StepMetrics> history,
+                   const MemoryPeaks& peaks) const;
   /// Writes the report, on the main rank; logs a write error.
   /// @pre  All ranks have returned from write_costs().
   void write_report(const Facts& description, const Outcome& outcome,

@@ -4,8 +4,12 @@
 #include <cmath>
 #include <limits>
 
+#include "base/byte_count.hpp"
 #include "base/command_line.hpp"
+#include "base/environment.hpp"
 #include "base/error.hpp"
+#include "comm/joining/job_environment.hpp"
+#include "device/memory_limit.hpp"
 #include "run/run_folder.hpp"
 
 namespace lockstep::run {
@@ -56,8 +60,17 @@ Device RunOptions::device_of(int local_rank) const {
   return Device::for_rank(device.name, {.local_rank = local_rank, .share_gpu = device.share_gpu});
 }
 
+void limit_memory(const RunOptions& options) {
+  if (options.device.memory_limit.empty()) return;
+  const std::optional<std::uint64_t> limit = parse_byte_count(options.device.memory_limit);
+  require(limit.has_value(), "the memory limit '", options.device.memory_limit, "' is not a number of bytes");
+  const comm::EnvironmentPlace place = comm::read_place(environment::get);
+  set_memory_limit(options.device_of(place.local_rank.value_or(0)), static_cast<std::size_t>(*limit),
+                   place.rank ? concat("rank ", *place.rank) : "");
+}
+
 void complete(RunOptions& options, const CommandLine& line) {
-  require(options.batch_size > 0, "a training program must say how many samples --batch-size is if left out");
+  require(options.batch_size > 0, "a training program must set a default for --batch-size");
   if (line.is_given("--learning-rate-scaling") && options.learning_rate.reference_batch_size == 0)
     throw UsageError("--learning-rate-scaling needs the batch size to scale from: give --reference-batch-size too");
   Device::parse(options.device.name).require_available();
@@ -65,7 +78,7 @@ void complete(RunOptions& options, const CommandLine& line) {
     const bool is_run = std::filesystem::exists(run / "metrics.jsonl");
     const std::optional<std::filesystem::path> found = is_run ? run : latest_run(run, options.task);
     if (!found || task_of(*found) != options.task)
-      throw UsageError(concat("--compare: ", run.string(), " has trained something else than this program does"));
+      throw UsageError(concat("--compare: ", run.string(), " trained something other than this program does"));
     run = *found;
   }
 }

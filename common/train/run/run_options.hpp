@@ -68,6 +68,11 @@ struct RunOptions {
   void require_divisible_batch(std::int64_t world_size) const;
 };
 
+/// For --memory-limit: from now on this process's allocations on its device fail beyond the limit (set_memory_limit()).
+/// Does nothing without one. Rank and local rank are those of the launcher's variables.
+/// @throws UnavailableError  As device_of(). @throws FormatError  The launcher's variables are malformed.
+void limit_memory(const RunOptions& options);
+
 /// Checks how options fit together, and fills in those left out.
 /// @param line  After parsing.
 /// @throws UsageError        Options that contradict each other; a run of another task to compare with.

@@ -32,8 +32,9 @@ struct Evaluation {
 
 /// Whose samples a batch holds.
 enum class BatchOf {
-  kThisRank,  ///< The rank's own share of the step's batch.
-  kAllRanks,  ///< The step's whole batch, the same on every rank; each takes its share.
+  kThisRank,          ///< The rank's own share of the step's batch.
+  kAllRanks,          ///< The step's whole batch, the same on every rank; each takes its share.
+  kCountedElsewhere,  ///< The share of another rank too, which counts it: both compute parts of the model.
 };
 
 /// One backward pass's part of a step's batch.

@@ -1,5 +1,7 @@
 #include "run/step_clock.hpp"
 
+#include <algorithm>
+
 namespace lockstep::run {
 namespace {
 
@@ -27,13 +29,14 @@ StepClock::StepClock(trace::Recorder& recorder) : recorder_(recorder), lane_(rec
 
 void StepClock::begin(std::int64_t step, std::chrono::nanoseconds loader_waiting) {
   begin_ = phase_begin_ = trace::Clock::now();
+  backward_begin_ = backward_end_ = {};
   phase_ = Phase::kForward;
   durations_ = {};
   const std::chrono::nanoseconds waited = loader_waiting - loader_waiting_;
   loader_waiting_ = loader_waiting;
   durations_.data_wait = waited;
   recorder_.set_step(step);
-  recorder_.record(lane_, "wait for data", trace::Category::kData, begin_ - waited, begin_);
+  recorder_.record(lane_, "waiting for data", trace::Category::kData, begin_ - waited, begin_);
 }
 
 void StepClock::enter(Phase phase) {
@@ -46,6 +49,10 @@ void StepClock::close_phase(trace::Clock::time_point now) {
   const PhaseFacts facts = facts_of(phase_);
   durations_.*facts.duration += now - phase_begin_;
   recorder_.record(lane_, facts.name, facts.category, phase_begin_, now);
+  if (phase_ == Phase::kBackward) {
+    backward_begin_ = phase_begin_;
+    backward_end_ = now;
+  }
   phase_begin_ = now;
 }
 
@@ -57,6 +64,12 @@ void StepClock::end(StepMetrics& metrics) {
   metrics.forward = durations_.forward;
   metrics.backward = durations_.backward;
   metrics.update = durations_.update;
+}
+
+void StepClock::record_wait(std::chrono::nanoseconds waited) {
+  if (waited.count() <= 0 || backward_end_ == backward_begin_) return;
+  const trace::Clock::time_point begin = std::max(backward_begin_, backward_end_ - waited);
+  recorder_.record(lane_, "waiting for other ranks", trace::Category::kWait, begin, backward_end_);
 }
 
 trace::Clock::duration StepClock::end_aside(std::string_view name, trace::Category category) {

@@ -29,6 +29,10 @@ class StepClock {
   /// Fills the durations of `metrics`.
   void end(StepMetrics& metrics);
 
+  /// Draws the time that this rank waited for others in the step, after end(): a span of its own at the end of the last
+  /// backward phase, at most as long as that. No effect if the step had none.
+  void record_wait(std::chrono::nanoseconds waited);
+
   /// Begins, or restarts, an activity outside every step's duration.
   void begin_aside() noexcept { aside_begin_ = trace::Clock::now(); }
   /// Records a span from the last begin_aside() until now. @return  Its duration.
@@ -41,6 +45,7 @@ class StepClock {
   int lane_;
   trace::Clock::time_point begin_{};
   trace::Clock::time_point phase_begin_{};
+  trace::Clock::time_point backward_begin_{}, backward_end_{};  // of the last such phase in this step
   trace::Clock::time_point aside_begin_{};
   Phase phase_ = Phase::kForward;
   std::chrono::nanoseconds loader_waiting_{0};

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <map>
 
+#include "base/terminal.hpp"
 #include "comm/process_group.hpp"
 #include "run/rank_summary.hpp"
 
@@ -16,13 +17,14 @@ constexpr std::size_t kAveragedSteps = 20;
 constexpr std::size_t kRecordedSpans = 20'000;
 
 // The samples of the global batch in the order of a single process: sample i of rank r is number
-// i * world_size + r.
+// i * world_size + r. Ranks whose samples are counted elsewhere leave gaps.
 std::vector<std::int64_t> all_sample_ids(std::span<const std::int64_t> own, std::int64_t batch_size,
-                                         comm::ProcessGroup& group) {
-  const auto rank = static_cast<std::size_t>(group.rank()), world_size = static_cast<std::size_t>(group.world_size());
-  std::vector<std::int64_t> places(static_cast<std::size_t>(batch_size));  // id + 1; 0: no sample
-  for (std::size_t i = 0; i < own.size(); ++i) places[i * world_size + rank] = own[i] + 1;
-  group.all_reduce(comm::host_buffer(std::span(places))).synchronize();
+                                         const Ranks& ranks) {
+  const auto rank = static_cast<std::size_t>(ranks.rank()), world_size = static_cast<std::size_t>(ranks.world_size());
+  const std::int64_t ranks_per_share = ranks.world_size() / ranks.data_ranks();
+  std::vector<std::int64_t> places(static_cast<std::size_t>(batch_size * ranks_per_share));  // id + 1; 0: no sample
+  for (std::size_t i = 0; i < own.size(); ++i) places.at(i * world_size + rank) = own[i] + 1;
+  ranks.group()->all_reduce(comm::host_buffer(std::span(places))).synchronize();
   std::erase(places, 0);
   for (std::int64_t& id : places) --id;
   return places;
@@ -58,7 +60,8 @@ StepLog::StepLog(const StepLogOptions& options, const Ranks& ranks)
       ranks_(ranks),
       recorder_(std::make_shared<trace::Recorder>(ranks.rank(), kRecordedSpans)),
       clock_(*recorder_),
-      printer_(std::cout, detect_progress_style(), options.last_step / kPlainLines) {}
+      printer_(std::cout, detect_progress_style(), options.last_step / kPlainLines,
+               terminal_has_colours() ? ProgressPrinter::Bar::kColoured : ProgressPrinter::Bar::kNone) {}
 
 void StepLog::resume(const std::filesystem::path& metrics, std::int64_t step, Device device) {
   first_step_ = step_ = step;
@@ -75,10 +78,10 @@ void StepLog::resume(const std::filesystem::path& metrics, std::int64_t step, De
 void StepLog::begin(const data::Batch& batch, std::chrono::nanoseconds loader_waiting, BatchOf of) {
   metrics_ = {};
   batch_of_ = of;
-  const bool counts_elsewhere = of == BatchOf::kAllRanks && !ranks_.is_main();
+  const bool is_counted_elsewhere = of == BatchOf::kCountedElsewhere || (of == BatchOf::kAllRanks && !ranks_.is_main());
   metrics_.unit = options_.tokens_per_sample > 0 ? Unit::kTokens : Unit::kSamples;
-  metrics_.count = counts_elsewhere ? 0 : batch.size() * std::max<std::int64_t>(options_.tokens_per_sample, 1);
-  if (options_.logs_batches && batch.size() > 0) {
+  metrics_.count = is_counted_elsewhere ? 0 : batch.size() * std::max<std::int64_t>(options_.tokens_per_sample, 1);
+  if (options_.logs_batches && batch.size() > 0 && of != BatchOf::kCountedElsewhere) {
     const auto sample_ids = batch.sample_ids.span<std::int64_t>();
     metrics_.sample_ids.assign(sample_ids.begin(), sample_ids.end());
   }
@@ -87,6 +90,7 @@ void StepLog::begin(const data::Batch& batch, std::chrono::nanoseconds loader_wa
 
 double StepLog::end(const StepResult& result, double vote) {
   clock_.end(metrics_);
+  if (result.exposed_communication) clock_.record_wait(*result.exposed_communication);
   metrics_.step = ++step_;
   metrics_.epoch = result.epoch;
   metrics_.loss = result.loss;
@@ -95,8 +99,8 @@ double StepLog::end(const StepResult& result, double vote) {
   if (!std::isfinite(result.gradient_norm.value_or(0))) metrics_.gradient_norm.reset();
   metrics_.learning_rate = result.learning_rate;
   metrics_.exposed_communication = result.exposed_communication;
-  if (options_.logs_batches && ranks_.group() != nullptr && batch_of_ == BatchOf::kThisRank)
-    metrics_.sample_ids = all_sample_ids(metrics_.sample_ids, options_.batch_size, *ranks_.group());
+  if (options_.logs_batches && ranks_.group() != nullptr && batch_of_ != BatchOf::kAllRanks)
+    metrics_.sample_ids = all_sample_ids(metrics_.sample_ids, options_.batch_size, ranks_);
   const double votes = exchange(metrics_, vote, peak_memory_mib(device_), ranks_);
   history_.push_back(metrics_);
   return votes;

@@ -68,6 +68,8 @@ class StepLog {
   /// Since this process began its first step, or since construction.
   [[nodiscard]] std::chrono::duration<double> elapsed() const { return trace::Clock::now() - begin_; }
 
+  /// As given to resume().
+  [[nodiscard]] Device device() const noexcept { return device_; }
   [[nodiscard]] StepClock& clock() noexcept { return clock_; }
   /// Holds the spans of this rank. Never null.
   [[nodiscard]] const std::shared_ptr<trace::Recorder>& recorder() const noexcept { return recorder_; }

@@ -20,15 +20,15 @@ std::string describe_sizes(const nn::GptConfig& config) {
                 config.context_length, ", vocabulary ", config.vocabulary_size);
 }
 
-std::string describe_files(const TrainOptions& options) {
-  const bool is_course_text = options.data.path.empty();
-  const std::filesystem::path path = is_course_text ? data::find_course_text() : options.data.path;
+std::string describe_file(const std::filesystem::path& data) {
+  const bool is_course_text = data.empty();
+  const std::filesystem::path path = is_course_text ? data::find_course_text() : data;
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
   return concat(is_course_text ? "course text" : path.string(), ", ", short_bytes(bytes));
 }
 
-std::string describe_source(const TrainOptions& options, const data::Corpus& corpus) {
-  const std::string source = options.data.path == data::kRandomData ? "random tokens" : describe_files(options);
+std::string describe_source(const std::filesystem::path& data, const data::Corpus& corpus) {
+  const std::string source = data == data::kRandomData ? "random tokens" : describe_file(data);
   return corpus.tokenizer ? source + " as " + corpus.tokenizer->description() : source;
 }
 
@@ -60,7 +60,7 @@ nlohmann::json record(const data::Corpus& corpus) {
 }  // namespace
 
 RunSummary summarize_text_run(const TrainOptions& options, const data::Corpus& corpus, const nn::Module& model) {
-  const nn::GptConfig config = options.model_config(corpus.vocabulary_size);
+  const nn::GptConfig config = options.model.config(corpus.vocabulary_size);
   const std::string update = describe_optimization(options, options.total_steps(corpus.training->size()));
   RunSummary summary{.parameters = model.parameter_count(),
                      .training_samples = corpus.training->size(),
@@ -69,7 +69,7 @@ RunSummary summarize_text_run(const TrainOptions& options, const data::Corpus& c
                      .loss_unit = "nats per token",
                      .label = config.name,
                      .model_details = describe_sizes(config),
-                     .data_source = describe_source(options, corpus),
+                     .data_source = describe_source(options.data.path, corpus),
                      .update = concat(update, ", dropout ", shortest(options.model.dropout)),
                      .more = describe_memory_and_precision(options.model, model.parameters().front().device()),
                      .wants_sample = options.text.sample_tokens > 0,

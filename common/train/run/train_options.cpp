@@ -23,25 +23,22 @@ void make_absolute(fs::path& path) {
   if (!path.empty()) path = fs::absolute(path).lexically_normal();
 }
 
-void complete_data(TrainOptions& options) {
-  if (options.data.tokenizer.empty()) options.data.tokenizer = data::usual_tokenizer(options.data.path);
-  if (options.data.path != data::kRandomData) make_absolute(options.data.path);
-  make_absolute(options.data.validation_path);
-  if (const std::string file = data::parse_tokenizer_spec(options.data.tokenizer).file; !file.empty()) {
-    options.data.tokenizer = fs::absolute(file).lexically_normal().string();
-  }
-  const bool is_usual_prompt = options.text.prompt == TextOptions().prompt;
-  if (options.data.tokenizer == "numbers" && is_usual_prompt) options.text.prompt = "0";  // it has no letters
+void complete_data(DataOptions& data) {
+  if (data.tokenizer.empty()) data.tokenizer = data::usual_tokenizer(data.path);
+  if (data.path != data::kRandomData) make_absolute(data.path);
+  make_absolute(data.validation_path);
+  fs::path file = data::parse_tokenizer_spec(data.tokenizer).file;
+  make_absolute(file);
+  if (!file.empty()) data.tokenizer = file.string();
 }
 
 }  // namespace
 
-nn::GptConfig TrainOptions::model_config(std::int64_t vocabulary) const {
-  nn::GptConfig config = nn::GptConfig::named(model.name);
-  if (vocabulary == 0) vocabulary = data.vocabulary_size;
-  if (vocabulary > 0) config.vocabulary_size = vocabulary;
-  config.dropout = model.dropout;
-  config.activation_checkpointing = model.activation_checkpointing;
+nn::GptConfig ModelOptions::config(std::int64_t vocabulary_size) const {
+  nn::GptConfig config = nn::GptConfig::named(name);
+  if (vocabulary_size > 0) config.vocabulary_size = vocabulary_size;
+  config.dropout = dropout;
+  config.activation_checkpointing = activation_checkpointing;
   return config;
 }
 
@@ -49,21 +46,22 @@ void complete(TrainOptions& options, const CommandLine& line) {
   require_sound_optimizer(line, options.optimizer);
   if (options.batch_size == 0) options.batch_size = nn::GptConfig::named(options.model.name).batch_size;
   complete(static_cast<RunOptions&>(options), line);
-  complete_data(options);
+  complete_data(options.data);
+  const bool is_usual_prompt = options.text.prompt == TextOptions().prompt;
+  if (options.data.tokenizer == "numbers" && is_usual_prompt) options.text.prompt = "0";  // it has no letters
 }
 
-ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {
-  TrainOptions defaults;
-  defaults.device.name = environment::get(kDeviceVariable).value_or(defaults.device.name);
-  return parse_options(argc, argv, kDescription, defaults);
+std::string launched_device(std::string otherwise) {
+  return environment::get(kDeviceVariable).value_or(std::move(otherwise));
 }
 
 int run_training(int argc, const char* const* argv, const std::function<int(const TrainOptions&)>& train) noexcept {
   return run_training(argc, argv, TrainOptions(), train);
 }
 
-int run_training(int argc, const char* const* argv, const TrainOptions& defaults,
+int run_training(int argc, const char* const* argv, TrainOptions defaults,
                  const std::function<int(const TrainOptions&)>& train) noexcept {
+  defaults.device.name = launched_device(std::move(defaults.device.name));
   return run_training(argc, argv, kDescription, defaults, train);
 }
 

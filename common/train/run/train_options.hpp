@@ -21,6 +21,9 @@ struct ModelOptions {
   double dropout = 0.0;                   ///< Probability; 0: none.
   bool bf16 = false;                      ///< Activations and matrix products in bfloat16.
   bool activation_checkpointing = false;  ///< Recomputes blocks in backward instead of keeping their activations.
+
+  /// The named model's sizes, with dropout. @param vocabulary_size  0: that of the named model.
+  [[nodiscard]] nn::GptConfig config(std::int64_t vocabulary_size) const;
 };
 
 /// The data, and how it becomes tokens.
@@ -41,16 +44,12 @@ struct TextOptions {
   std::int64_t sample_tokens = 300;  ///< Length of the generated text; 0: none.
 };
 
-/// The options of a program that trains a GPT. option_list.cpp and train_option_list.cpp declare the members' names on
-/// the command line and in options.json.
+/// The options of a program that trains a GPT. option_list.cpp declares the members' names on the command line and in
+/// options.json.
 struct TrainOptions : RunOptions {
   DataOptions data;
   ModelOptions model;
   TextOptions text;
-
-  /// The model's sizes, with dropout.
-  /// @param vocabulary  0: data.vocabulary_size, or that of the named model.
-  [[nodiscard]] nn::GptConfig model_config(std::int64_t vocabulary = 0) const;
 };
 
 /// All options but --resume, in the order of --help. @param options  Must outlive the result.
@@ -60,18 +59,18 @@ struct TrainOptions : RunOptions {
 /// @throws UsageError, UnavailableError  As complete() of RunOptions.
 void complete(TrainOptions& options, const CommandLine& line);
 
-using ParsedTrainOptions = ParsedOptions<TrainOptions>;
-
-/// As parse_options(), for programs that train a GPT.
-[[nodiscard]] ParsedTrainOptions parse_train_options(int argc, const char* const* argv);
-
 /// As run_training() of option_parser.hpp, for programs that train a GPT.
 /// @return  The exit status for main().
 [[nodiscard]] int run_training(int argc, const char* const* argv,
                                const std::function<int(const TrainOptions&)>& train) noexcept;
-/// The same with other defaults. @param defaults  Used if the command line does not set an option.
-[[nodiscard]] int run_training(int argc, const char* const* argv, const TrainOptions& defaults,
+/// The same with other defaults.
+/// @param defaults  Used if the command line does not set an option. A launcher may choose another device
+///                  (LOCKSTEP_DEVICE).
+[[nodiscard]] int run_training(int argc, const char* const* argv, TrainOptions defaults,
                                const std::function<int(const TrainOptions&)>& train) noexcept;
+
+/// The device that a launcher chose for programs without --device (LOCKSTEP_DEVICE), or `otherwise`.
+[[nodiscard]] std::string launched_device(std::string otherwise);
 
 /// @throws FormatError  Not written by to_json().
 [[nodiscard]] TrainOptions options_from_json(const nlohmann::json& json);

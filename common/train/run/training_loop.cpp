@@ -8,8 +8,8 @@ namespace {
 BatchOf batch_of(const data::DataLoader& loader, const Run& run) {
   const std::int64_t whole = run.options().batch_size, own = loader.options().batch_size;
   if (own == whole) return BatchOf::kAllRanks;
-  require(own * run.ranks().world_size() == whole, "the loader's batches have ", own,
-          " samples; the loop takes batches of ", whole, ", from which each of ", run.ranks().world_size(),
+  require(own * run.ranks().data_ranks() == whole, "the loader's batches have ", own,
+          " samples; the loop takes batches of ", whole, ", from which each of ", run.ranks().data_ranks(),
           " ranks takes its part, or of that part");
   return BatchOf::kThisRank;
 }

@@ -21,6 +21,8 @@ namespace {
 std::vector<checkpoint::NamedTensor> tensors_of(const nn::Module& model) {
   std::vector<checkpoint::NamedTensor> tensors;
   for (const nn::NamedParameter& named : model.named_parameters()) {
+    require(named.slice == Slice::of(named.slice.whole), "a checkpoint holds whole parameters, and ", named.name,
+            " is only ", named.slice.count(), " elements of ", named.slice.whole, "; save and load the whole model");
     tensors.push_back({named.name, named.parameter.value()});
   }
   for (const nn::NamedBuffer& named : model.named_buffers()) tensors.push_back({named.name, named.value});
@@ -57,7 +59,7 @@ std::string problem_with(const std::filesystem::path& checkpoint, const std::str
   std::error_code ignored;
   if (!std::filesystem::is_directory(checkpoint, ignored)) return "has none of that name";
   try {
-    if (checkpoint::fingerprint(checkpoint) != fingerprint) return "has another one of that name";
+    if (checkpoint::fingerprint(checkpoint) != fingerprint) return "has a different one of that name";
     checkpoint::verify(checkpoint);
     return "";
   } catch (const Error& error) {
@@ -126,11 +128,24 @@ void TrainingSaver::prepare(const nn::Module& model, const optim::Optimizer& opt
 
 void TrainingSaver::save(std::int64_t step, const nn::Module& model, const optim::Optimizer& optimizer,
                          const data::Sampler& sampler, std::span<const KeptState> kept) {
+  nlohmann::json state = state_of(step, optimizer, sampler, kept);
+  saver_->save(step, checkpoint::Contents{.model = tensors_of(model), .optimizer = tensors_of(optimizer)},
+               std::move(state));
+}
+
+void TrainingSaver::save(std::int64_t step, const checkpoint::StreamedContents& contents,
+                         const optim::Optimizer& optimizer, const data::Sampler& sampler,
+                         std::span<const KeptState> kept) {
+  saver_->save(step, contents, state_of(step, optimizer, sampler, kept));
+}
+
+nlohmann::json TrainingSaver::state_of(std::int64_t step, const optim::Optimizer& optimizer,
+                                       const data::Sampler& sampler, std::span<const KeptState> kept) {
   if (!lock_) lock_ = std::make_unique<checkpoint::WriterLock>(checkpoints_);
   SavedState state{
       .step = step, .optimizer_steps = optimizer.step_counts(), .sampler = sampler.state(), .options = options_};
   for (const KeptState& own : kept) state.kept[own.name] = own.save();
-  saver_->save(step, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)}, to_json(state));
+  return to_json(state);
 }
 
 void TrainingSaver::finish() {
@@ -147,18 +162,41 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& path, comm::P
   return group == nullptr ? newest_checkpoint(path) : agree_on_checkpoint(path, *group);
 }
 
-LoadedTraining load_training(const std::filesystem::path& checkpoints, nn::Module& model, optim::Optimizer& optimizer,
-                             data::Sampler& sampler, comm::ProcessGroup* group, std::span<const KeptState> kept) {
+namespace {
+
+// @param load_tensors  Called with the folder of the checkpoint.
+LoadedTraining load_with(const std::function<void(const std::filesystem::path&)>& load_tensors,
+                         const std::filesystem::path& checkpoints, optim::Optimizer& optimizer, data::Sampler& sampler,
+                         comm::ProcessGroup* group, std::span<const KeptState> kept) {
   const std::filesystem::path newest = find_checkpoint(checkpoints, group);
   // The state is read first, so that nothing is changed if it is invalid.
   const SavedState state = saved_state_from(checkpoint::load_state(newest), newest / checkpoint::kStateFile);
-  (void)checkpoint::load(newest, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)});
+  load_tensors(newest);
   for (const KeptState& own : kept) {
     if (state.kept.contains(own.name)) own.load(state.kept.at(own.name));
   }
   optimizer.set_step_counts(state.optimizer_steps);
   sampler.load_state(state.sampler);
   return {.step = state.step, .checkpoint = newest};
+}
+
+}  // namespace
+
+LoadedTraining load_training(const std::filesystem::path& checkpoints, nn::Module& model, optim::Optimizer& optimizer,
+                             data::Sampler& sampler, comm::ProcessGroup* group, std::span<const KeptState> kept) {
+  const auto load_whole = [&](const std::filesystem::path& newest) {
+    (void)checkpoint::load(newest, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)});
+  };
+  return load_with(load_whole, checkpoints, optimizer, sampler, group, kept);
+}
+
+LoadedTraining load_training(const std::filesystem::path& checkpoints, const TrainingParts& parts,
+                             optim::Optimizer& optimizer, data::Sampler& sampler, comm::ProcessGroup* group,
+                             std::span<const KeptState> kept) {
+  const auto load_own = [&](const std::filesystem::path& newest) {
+    (void)checkpoint::load_parts(newest, {.model = parts.model, .optimizer = parts.optimizer});
+  };
+  return load_with(load_own, checkpoints, optimizer, sampler, group, kept);
 }
 
 void load_model(const std::filesystem::path& path, nn::Module& model) {

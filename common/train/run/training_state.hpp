@@ -13,10 +13,12 @@
 #include "nn/module.hpp"
 #include "optim/optimizer.hpp"
 #include "run/option_groups.hpp"
+#include "run/training_parts.hpp"
 
 namespace lockstep::checkpoint {
 class Saver;
 class WriterLock;
+struct StreamedContents;
 }  // namespace lockstep::checkpoint
 namespace lockstep::comm {
 class ProcessGroup;
@@ -57,6 +59,9 @@ class TrainingSaver {
   ///                  earlier checkpoints are untouched.
   void save(std::int64_t step, const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler,
             std::span<const KeptState> kept = {});
+  /// The same for tensors whose elements come while they are written (WholeTensors::save()), before this returns.
+  void save(std::int64_t step, const checkpoint::StreamedContents& contents, const optim::Optimizer& optimizer,
+            const data::Sampler& sampler, std::span<const KeptState> kept = {});
 
   /// Waits until the last checkpoint is on disk, and removes the leftovers of a killed writer of this run. Logs a
   /// clean-up that fails, or that another process's lock prevents.
@@ -64,6 +69,9 @@ class TrainingSaver {
   void finish();
 
  private:
+  [[nodiscard]] nlohmann::json state_of(std::int64_t step, const optim::Optimizer& optimizer,
+                                        const data::Sampler& sampler, std::span<const KeptState> kept);
+
   std::filesystem::path checkpoints_;
   std::unique_ptr<checkpoint::WriterLock> lock_;  // from the first save on; outlives a background save
   std::unique_ptr<checkpoint::Saver> saver_;
@@ -92,6 +100,12 @@ struct LoadedTraining {
 /// @throws MismatchError         On all ranks: names those that lack rank 0's checkpoint, or whose copy differs or is
 ///                               damaged.
 [[nodiscard]] LoadedTraining load_training(const std::filesystem::path& checkpoints, nn::Module& model,
+                                           optim::Optimizer& optimizer, data::Sampler& sampler,
+                                           comm::ProcessGroup* group = nullptr, std::span<const KeptState> kept = {});
+
+/// The same for ranks that hold parts of model and optimizer: each reads its own. Collective.
+/// @param optimizer  That of `parts.optimizer`.
+[[nodiscard]] LoadedTraining load_training(const std::filesystem::path& checkpoints, const TrainingParts& parts,
                                            optim::Optimizer& optimizer, data::Sampler& sampler,
                                            comm::ProcessGroup* group = nullptr, std::span<const KeptState> kept = {});
 

@@ -39,7 +39,8 @@ Tensor Tensor::from(std::span<const T> values, const Shape& shape, Device device
 Tensor Tensor::view_of(std::shared_ptr<Storage> storage, std::size_t byte_offset, const Shape& shape, DType dtype) {
   require(storage != nullptr, "a tensor of shape ", shape, " needs a storage");
   const std::size_t bytes = static_cast<std::size_t>(shape.count()) * bytes_of(dtype);
-  require(byte_offset % bytes_of(dtype) == 0, "byte offset ", byte_offset, " is no multiple of an element of ", dtype);
+  require(byte_offset % bytes_of(dtype) == 0, "byte offset ", byte_offset, " is not a multiple of an element of ",
+          dtype);
   require(byte_offset <= storage->bytes() && bytes <= storage->bytes() - byte_offset, "a view of ", bytes,
           " bytes at offset ", byte_offset, " does not fit a storage of ", storage->bytes(), " bytes");
   Tensor tensor;

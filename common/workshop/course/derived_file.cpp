@@ -17,7 +17,7 @@ constexpr std::string_view kHeaderStart = "// DERIVES FROM ";
 /// One line of a file, as the walk reads it.
 struct WalkLine {
   RowKind kind = RowKind::kSame;
-  bool is_reason = false;  ///< An own-line comment `// NEW: ...` or `// CHANGED: ...`.
+  bool is_reason = false;  ///< A comment on a line of its own: `// NEW: ...` or `// CHANGED: ...`.
   std::string text;        ///< Without its tag; runs of blanks collapsed.
   std::size_t index = 0;   ///< In the file.
 };

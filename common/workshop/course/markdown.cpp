@@ -1,8 +1,11 @@
 #include "course/markdown.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cctype>
 #include <filesystem>
 #include <regex>
+#include <utility>
 
 namespace lockstep::course {
 
@@ -29,17 +32,29 @@ std::string without_code(std::string line) {
   return line;
 }
 
-/// Blanks HTML comments, which may span lines.
-void blank_comments(std::vector<std::string>& lines) {
+std::string with_entities_decoded(std::string text) {
+  using Pair = std::pair<std::string_view, std::string_view>;
+  constexpr std::array<Pair, 3> kEntities = {Pair{"&lt;", "<"}, Pair{"&gt;", ">"}, Pair{"&amp;", "&"}};
+  for (const auto& [entity, character] : kEntities) {
+    for (std::size_t at = 0; (at = text.find(entity, at)) != std::string::npos;)
+      text.replace(at, entity.size(), character);
+  }
+  return text;
+}
+
+/// Blanks HTML comments, which may span lines. Their marks are those outside of `code`.
+void blank_comments(MarkdownFile& file) {
   bool is_inside = false;
-  for (std::string& line : lines) {
+  for (std::size_t index = 0; index < file.prose.size(); ++index) {
+    std::string& line = file.prose[index];
+    const auto blank = [&](std::size_t at, std::size_t count) {
+      line.replace(at, count, count, ' ');
+      file.visible[index].replace(at, count, count, ' ');
+    };
     for (std::size_t at = 0; at < line.size(); ++at) {
       if (!is_inside && line.compare(at, 4, "<!--") == 0) is_inside = true;
       const bool is_end = is_inside && line.compare(at, 3, "-->") == 0;
-      if (is_end)
-        line.replace(at, 3, "   ");
-      else if (is_inside)
-        line[at] = ' ';
+      if (is_inside) blank(at, is_end ? 3 : 1);
       if (is_end) is_inside = false;
     }
   }
@@ -67,7 +82,8 @@ void read_blocks(MarkdownFile& file) {
       line_above = line;
       index_above = index;
     }
-    file.prose.push_back(is_inside || !fence.empty() ? "" : without_code(line));
+    file.visible.push_back(is_inside || !fence.empty() ? "" : line);
+    file.prose.push_back(without_code(file.visible.back()));
   }
 }
 
@@ -90,20 +106,20 @@ void read_anchors(MarkdownFile& file) {
   for (std::size_t index = 0; index < file.prose.size(); ++index) {
     const std::string& prose = file.prose[index];
     for (std::sregex_iterator match(prose.begin(), prose.end(), kNamed), end; match != end; ++match) {
-      file.anchors.push_back((*match)[1]);
+      file.anchors.push_back({(*match)[1], index});
     }
     if (!prose.starts_with('#')) continue;
     const std::string& line = file.text.lines[index];
-    file.anchors.push_back(anchor_of(trim(std::string_view(line).substr(line.find_first_not_of('#')))));
+    file.anchors.push_back({anchor_of(trim(std::string_view(line).substr(line.find_first_not_of('#')))), index});
   }
 }
 
 }  // namespace
 
 MarkdownFile parse_markdown(TextFile text) {
-  MarkdownFile file{std::move(text), {}, {}, {}, {}};
+  MarkdownFile file{std::move(text), {}, {}, {}, {}, {}};
   read_blocks(file);
-  blank_comments(file.prose);
+  blank_comments(file);
   read_links(file);
   read_anchors(file);
   return file;
@@ -135,6 +151,31 @@ std::optional<std::string> comment_on(std::string_view line) {
   text.remove_prefix(4);
   text.remove_suffix(3);
   return std::string(trim(text));
+}
+
+std::optional<std::size_t> index_of_anchor(const MarkdownFile& file, std::string_view name) {
+  const auto found = std::ranges::find(file.anchors, name, &Anchor::name);
+  if (found == file.anchors.end()) return std::nullopt;
+  return found->index;
+}
+
+std::string without_markup(std::string paragraph) {
+  static const std::regex kLink(R"(\[([^\]]*)\]\([^)]*\))"), kTag(R"(</?[A-Za-z][^<>]*>)");
+  static const std::regex kStrong(R"(\*\*([^*]+)\*\*)"), kEmphasis(R"(\*([^*\s]|[^*\s][^*]*[^*\s])\*)");
+  paragraph = std::regex_replace(paragraph, kLink, "$1");
+  std::string text;
+  bool is_code = false;
+  for (std::size_t at = 0; at <= paragraph.size(); is_code = !is_code) {
+    const std::size_t end = std::min(paragraph.find('`', at), paragraph.size());
+    std::string part = paragraph.substr(at, end - at);
+    if (!is_code) {
+      for (const std::regex* const form : {&kStrong, &kEmphasis}) part = std::regex_replace(part, *form, "$1");
+      part = with_entities_decoded(std::regex_replace(part, kTag, ""));
+    }
+    text += part;
+    at = end + 1;
+  }
+  return text;
 }
 
 std::string anchor_of(std::string_view heading) {

@@ -25,6 +25,12 @@ struct Link {
   std::size_t index = 0;
 };
 
+/// A place in a file that a link can name after "#".
+struct Anchor {
+  std::string name;  ///< As GitHub generates it from a heading: "the-ring-in-c".
+  std::size_t index = 0;
+};
+
 /// A part of a file that a link names: "ring.cpp#L40-L78".
 struct LineRange {
   std::string path;       ///< As written, before the "#".
@@ -36,9 +42,10 @@ struct MarkdownFile {
   TextFile text;
   std::vector<std::string>
       prose;  ///< Line by line without fenced blocks, `code` and comments; same count as text.lines.
+  std::vector<std::string> visible;  ///< As prose, but with `code`: what the page's reader sees outside of blocks.
   std::vector<FencedBlock> blocks;
-  std::vector<Link> links;           ///< Outside of blocks and comments.
-  std::vector<std::string> anchors;  ///< Of its headings, as GitHub generates them.
+  std::vector<Link> links;      ///< Outside of blocks and comments.
+  std::vector<Anchor> anchors;  ///< Of its headings, and those written in HTML.
 };
 
 /// The "```" or "~~~" (or longer) that opens or closes a block on this line; empty otherwise.
@@ -58,6 +65,13 @@ struct MarkdownFile {
 
 /// The text of an HTML comment that stands alone on `line`: "run: x" for "<!-- run: x -->".
 [[nodiscard]] std::optional<std::string> comment_on(std::string_view line);
+
+/// The line index of an anchor; nothing if the file has no such anchor.
+[[nodiscard]] std::optional<std::size_t> index_of_anchor(const MarkdownFile& file, std::string_view name);
+
+/// A paragraph of Markdown as a terminal shows it: links by their text, without tags and the marks of emphasis and
+/// code.
+[[nodiscard]] std::string without_markup(std::string paragraph);
 
 /// GitHub's anchor of a heading: lower case, blanks to '-', punctuation dropped.
 [[nodiscard]] std::string anchor_of(std::string_view heading);

@@ -11,18 +11,8 @@ namespace lockstep::course {
 namespace {
 
 constexpr std::string_view kPrefix = "Predict: ";  // not repeated at a prompt
-constexpr double kRounding = 1e-9;                 // so that 2.36 is within 2.31 +- 0.05 despite binary fractions
-
-// A summary as plain text: tags removed, entities decoded.
-std::string plain_text(std::string text) {
-  static const std::regex kTag("<[^>]*>");
-  text = std::regex_replace(text, kTag, "");
-  for (const auto& [entity, character] : {std::pair{"&lt;", "<"}, {"&gt;", ">"}, {"&amp;", "&"}}) {
-    for (std::size_t at = 0; (at = text.find(entity, at)) != std::string::npos;)
-      text.replace(at, std::string_view(entity).size(), character);
-  }
-  return std::string(trim(text));
-}
+constexpr std::string_view kSummaryEnd = "</summary>";
+constexpr double kRounding = 1e-9;  // so that 2.36 is within 2.31 +- 0.05 despite binary fractions
 
 // The question below the comment at `index`; it may span several lines.
 std::string question_below(const TextFile& text, std::size_t index) {
@@ -30,14 +20,34 @@ std::string question_below(const TextFile& text, std::size_t index) {
   for (std::size_t next = index + 1; next < text.lines.size() && !trim(text.lines[next]).empty(); ++next) {
     if (!question.empty()) question += " ";
     question += text.lines[next];
-    const std::size_t end = question.find("</summary>");
+    const std::size_t end = question.find(kSummaryEnd);
     if (!question.starts_with("<details><summary>") || end == std::string::npos) continue;
-    std::string whole = plain_text(question.substr(0, end));
+    std::string whole(trim(without_markup(question.substr(0, end))));
     if (whole.starts_with(kPrefix)) whole.erase(0, kPrefix.size());
     if (!whole.empty()) whole[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(whole[0])));
     return whole;
   }
   throw FormatError(text.place(index) + ": a question, <details><summary>...</summary>, must follow `predict`");
+}
+
+// The rest of the folded block that begins at `index`: its visible lines from the summary's end to </details>.
+std::string explanation_below(const MarkdownFile& lesson, std::size_t index) {
+  std::string text;
+  bool is_below = false;
+  for (std::size_t next = index + 1; next < lesson.visible.size(); ++next) {
+    std::string_view line = lesson.visible[next];
+    const std::size_t summary = line.find(kSummaryEnd);
+    if (!is_below && summary == std::string_view::npos) continue;
+    if (!is_below) line.remove_prefix(summary + kSummaryEnd.size());
+    is_below = true;
+    const std::size_t end = line.find("</details>");
+    line = trim(line.substr(0, end));
+    const bool is_second_blank = line.empty() && (text.empty() || text.ends_with("\n\n"));
+    if (!is_second_blank) text += std::string(line) + "\n";
+    if (end != std::string_view::npos) break;
+  }
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
 }
 
 void find_block(const MarkdownFile& lesson, Prediction& prediction) {
@@ -67,6 +77,7 @@ Prediction parse_prediction(const MarkdownFile& lesson, std::size_t index, const
   prediction.pattern = match[5];
   prediction.index = index;
   prediction.question = question_below(lesson.text, index);
+  prediction.explanation = explanation_below(lesson, index);
   find_block(lesson, prediction);
   return prediction;
 }

@@ -20,6 +20,7 @@ struct Prediction {
   bool is_relative = false;            ///< The tolerance is a share of the value.
   std::string pattern;                 ///< A regular expression whose first group is the value.
   std::string question;                ///< As a terminal shows it.
+  std::string explanation;             ///< The rest of the folded block, in Markdown, without blocks; may be empty.
   std::size_t index = 0;               ///< Of the comment's line.
   const FencedBlock* block = nullptr;  ///< Its commands print the value; points into the lesson.
   RunDirective directive;              ///< How to run them.

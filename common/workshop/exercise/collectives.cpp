@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <utility>
 
 #include "base/error.hpp"
@@ -12,10 +13,18 @@ namespace {
 constexpr int kHub = 0;                          // the rank that all data passes through
 constexpr std::size_t kLongestComplaint = 4096;  // bytes
 
-enum class Operation : std::int64_t { kAllReduce, kBroadcast, kGatherRows };
+enum class Operation : std::int64_t {
+  kAllReduce,
+  kAllReduceOfDoubles,
+  kReduceScatter,
+  kAllGather,
+  kBroadcast,
+  kGatherRows
+};
 
 const char* name_of(Operation operation) {
-  constexpr std::array<const char*, 3> kNames = {"all_reduce", "broadcast", "gather_rows"};
+  constexpr std::array<const char*, 6> kNames = {"all_reduce", "all_reduce", "reduce_scatter",
+                                                 "all_gather", "broadcast",  "gather_rows"};
   return kNames.at(static_cast<std::size_t>(operation));
 }
 
@@ -27,15 +36,19 @@ std::span<std::byte> bytes_of(T& value) {
 // Ranks must agree on this before any data moves.
 struct Header {
   Operation operation;
-  std::int64_t count, root;
+  std::int64_t count;
+  std::int64_t root = 0;  // of a broadcast
+  ReduceOp op = ReduceOp::kSum;
 
   bool operator==(const Header&) const = default;
 };
 
 std::string describe(const Header& header) {
+  const char* const unit = header.operation == Operation::kAllReduceOfDoubles ? "double" : "value";
   const std::string text =
-      concat(name_of(header.operation), " of ", header.count, header.count == 1 ? " value" : " values");
-  return header.operation == Operation::kBroadcast ? concat(text, " from rank ", header.root) : text;
+      concat(name_of(header.operation), " of ", header.count, " ", unit, header.count == 1 ? "" : "s");
+  if (header.operation == Operation::kBroadcast) return concat(text, " from rank ", header.root);
+  return header.op == ReduceOp::kMean ? concat(text, " with kMean") : text;
 }
 
 }  // namespace
@@ -51,8 +64,9 @@ void Work::synchronize(const std::source_location& where) {
 struct LinkCollectives::Issued {
   Header header;
   std::vector<float> values = {};
-  std::vector<std::int64_t> table = {};  // for gather_rows: all rows, with this rank's in place
+  std::vector<std::int64_t> table = {};  // for gather_rows and doubles: all rows, with this rank's in place
   std::span<float> result = {};
+  std::span<double> double_result = {};
 };
 
 LinkCollectives::LinkCollectives(int rank, int world_size, std::function<Link&(int peer)> link, RankProgress* progress)
@@ -71,9 +85,39 @@ Work LinkCollectives::issue(Issued issued) {
 }
 
 Work LinkCollectives::all_reduce(std::span<float> values) {
-  return issue({.header = {Operation::kAllReduce, static_cast<std::int64_t>(values.size()), 0},
+  return issue({.header = {Operation::kAllReduce, static_cast<std::int64_t>(values.size())},
                 .values = {values.begin(), values.end()},
                 .result = values});
+}
+
+// The bits of all ranks' values are gathered as rows, and every rank adds them up in the order of the ranks.
+Work LinkCollectives::all_reduce(std::span<double> values) {
+  Issued issued{.header = {Operation::kAllReduceOfDoubles, static_cast<std::int64_t>(values.size())},
+                .double_result = values};
+  issued.table.resize(values.size() * static_cast<std::size_t>(world_size_));
+  std::ranges::transform(values, issued.table.begin() + static_cast<std::ptrdiff_t>(values.size()) * rank_,
+                         [](double value) { return std::bit_cast<std::int64_t>(value); });
+  return issue(std::move(issued));
+}
+
+Work LinkCollectives::reduce_scatter(std::span<float> own, std::span<const float> all, ReduceOp op) {
+  require_parts("reduce_scatter", own.size(), all.size());
+  return issue({.header = {Operation::kReduceScatter, static_cast<std::int64_t>(all.size()), 0, op},
+                .values = {all.begin(), all.end()},
+                .result = own});
+}
+
+Work LinkCollectives::all_gather(std::span<float> all, std::span<const float> own) {
+  require_parts("all_gather", own.size(), all.size());
+  Issued issued{.header = {Operation::kAllGather, static_cast<std::int64_t>(all.size())}, .result = all};
+  issued.values.resize(all.size());
+  std::ranges::copy(own, issued.values.begin() + static_cast<std::ptrdiff_t>(own.size()) * rank_);
+  return issue(std::move(issued));
+}
+
+void LinkCollectives::require_parts(const char* operation, std::size_t own, std::size_t all) const {
+  require(own * static_cast<std::size_t>(world_size_) == all, operation, ": one of ", world_size_, " equal parts of ",
+          all, " elements does not have ", own);
 }
 
 Work LinkCollectives::broadcast(std::span<float> values, int root) {
@@ -85,7 +129,7 @@ Work LinkCollectives::broadcast(std::span<float> values, int root) {
 
 std::vector<std::int64_t> LinkCollectives::gather_rows(std::span<const std::int64_t> row,
                                                        const std::source_location& where) {
-  Issued rows{.header = {Operation::kGatherRows, static_cast<std::int64_t>(row.size()), 0}};
+  Issued rows{.header = {Operation::kGatherRows, static_cast<std::int64_t>(row.size())}};
   rows.table.resize(row.size() * static_cast<std::size_t>(world_size_));
   std::ranges::copy(row, rows.table.begin() + static_cast<std::ptrdiff_t>(row.size()) * rank_);
   const std::size_t number = issued_.size();
@@ -113,7 +157,14 @@ void LinkCollectives::run(Issued& issued, std::size_t number, const std::source_
   } catch (const IoError& error) {
     throw IoError(concat(describe(issued.header), ", collective number ", number, ": ", error.what()), 0);
   }
-  std::ranges::copy(issued.values, issued.result.begin());
+  if (issued.header.operation == Operation::kAllReduceOfDoubles) {
+    std::ranges::fill(issued.double_result, 0.0);
+    for (std::size_t i = 0; i < issued.table.size(); ++i)
+      issued.double_result[i % issued.double_result.size()] += std::bit_cast<double>(issued.table[i]);
+  }
+  const bool has_parts = issued.header.operation == Operation::kReduceScatter;
+  const auto begin = has_parts ? static_cast<std::ptrdiff_t>(issued.result.size()) * rank_ : std::ptrdiff_t{0};
+  std::ranges::copy_n(issued.values.begin() + begin, std::ssize(issued.result), issued.result.begin());
   issued.values = {};
 }
 
@@ -170,9 +221,17 @@ void LinkCollectives::move(Issued& issued, ProgressEntry& entry) {
     receive(peer, row_of(peer));
     entry.advance(values.size() + row_bytes, false);
     if (is_broadcast) issued.values = arrived;
-    if (issued.header.operation == Operation::kAllReduce)
+    const Operation operation = issued.header.operation;
+    if (operation == Operation::kAllGather) {
+      const std::size_t part = arrived.size() / static_cast<std::size_t>(world_size_);
+      const auto begin = static_cast<std::ptrdiff_t>(part) * peer;
+      std::ranges::copy_n(arrived.begin() + begin, static_cast<std::ptrdiff_t>(part), issued.values.begin() + begin);
+    }
+    if (operation == Operation::kAllReduce || operation == Operation::kReduceScatter)
       for (std::size_t i = 0; i < arrived.size(); ++i) issued.values[i] += arrived[i];
   }
+  if (issued.header.op == ReduceOp::kMean)
+    for (float& value : issued.values) value /= static_cast<float>(world_size_);
   for (int peer = kHub + 1; peer < world_size_; ++peer) {
     send(peer, std::as_bytes(std::span(issued.values)));
     send(peer, table);

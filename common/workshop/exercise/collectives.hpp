@@ -59,17 +59,43 @@ class Collectives {
       std::span<const std::int64_t> row, const std::source_location& where = std::source_location::current()) = 0;
 };
 
+/// How a reduction combines the values of all ranks. `kMean` is `kSum`, then one division by world_size().
+enum class ReduceOp : std::int64_t { kSum, kMean };
+
+/// Collectives with the two halves of an all-reduce, for exercises on sharding. *Part* r of a buffer of `count`
+/// elements, which the world size divides, is the r-th of world_size() equal parts.
+class ShardCollectives : public Collectives {
+ public:
+  using Collectives::all_reduce;
+
+  /// Issues a reduction over all ranks, of which every rank gets its part, and returns at once. `all` is read by this
+  /// call; synchronize() overwrites `own` with the result.
+  /// @param own  [count / world_size]: may be this rank's part of `all`. Must stay alive until synchronize().
+  /// @param all  [count], the same count on all ranks. @throws ContractError  The counts do not fit.
+  [[nodiscard]] virtual Work reduce_scatter(std::span<float> own, std::span<const float> all, ReduceOp op) = 0;
+
+  /// Issues an exchange of parts, after which every rank has all of them, and returns at once. `own` is read by this
+  /// call; synchronize() overwrites `all` with the parts of all ranks.
+  /// @param all  [count]: must stay alive until synchronize(). @param own  [count / world_size]: may be this rank's
+  /// part
+  ///             of `all`. @throws ContractError  The counts do not fit.
+  [[nodiscard]] virtual Work all_gather(std::span<float> all, std::span<const float> own) = 0;
+
+  /// As the all_reduce() of floats.
+  [[nodiscard]] virtual Work all_reduce(std::span<double> values) = 0;
+};
+
 /// An event on one rank: it issued a collective or began to wait for one.
 struct CollectiveEvent {
   enum class Kind : std::uint8_t { kIssued, kSynchronized };
   Kind kind;
-  std::string operation;  ///< "all_reduce", "broadcast", "gather_rows".
-  std::int64_t count;     ///< Elements.
+  std::string operation;  ///< As the function's name: "all_reduce".
+  std::int64_t count;     ///< Elements; of a collective with parts, those of all of them.
 };
 
 /// Collectives through rank 0, which receives, adds in rank order, and sends back. Data moves only when a rank waits;
 /// that completes all earlier collectives too, in the order of issue.
-class LinkCollectives final : public Collectives {
+class LinkCollectives final : public ShardCollectives {
  public:
   /// @param link  Returns the link to another rank, which must have no other use.
   /// @param progress  This rank's entry on the board; may be null.
@@ -79,6 +105,9 @@ class LinkCollectives final : public Collectives {
   [[nodiscard]] int rank() const noexcept override { return rank_; }
   [[nodiscard]] int world_size() const noexcept override { return world_size_; }
   [[nodiscard]] Work all_reduce(std::span<float> values) override;
+  [[nodiscard]] Work all_reduce(std::span<double> values) override;
+  [[nodiscard]] Work reduce_scatter(std::span<float> own, std::span<const float> all, ReduceOp op) override;
+  [[nodiscard]] Work all_gather(std::span<float> all, std::span<const float> own) override;
   [[nodiscard]] Work broadcast(std::span<float> values, int root) override;
   [[nodiscard]] std::vector<std::int64_t> gather_rows(
       std::span<const std::int64_t> row, const std::source_location& where = std::source_location::current()) override;
@@ -92,6 +121,7 @@ class LinkCollectives final : public Collectives {
   struct Issued;
 
   Work issue(Issued issued);
+  void require_parts(const char* operation, std::size_t own, std::size_t all) const;
   void complete(std::size_t number, const std::source_location& where);
   void run(Issued& issued, std::size_t number, const std::source_location& where);
   void require_agreement(const Issued& issued, std::size_t number);

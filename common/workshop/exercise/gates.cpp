@@ -77,7 +77,8 @@ std::string Gates::faults_of_solution(const Exercise& exercise) const {
       faults += concat("the solution fails with seed ", seed, ":\n", failures);
     if (report.at("checks").size() < 4) faults += "there are fewer than 4 checks\n";
     for (const auto& [name, weight] : exercise.weights)
-      if (!has_check(report, name)) faults += concat("exercise.json weighs a check that there is not: ", name, "\n");
+      if (!has_check(report, name))
+        faults += concat("exercise.json gives a weight to a check that does not exist: ", name, "\n");
   }
   return faults;
 }

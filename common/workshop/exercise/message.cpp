@@ -119,7 +119,7 @@ std::optional<nlohmann::json> MessageReader::take() {
     throw FormatError("an answer that is nested too deeply, or of too many values");
   nlohmann::json message =
       nlohmann::json::from_cbor(body.begin(), body.end(), true, false, nlohmann::json::cbor_tag_handler_t::store);
-  if (message.is_discarded()) throw FormatError("an answer that is no message");
+  if (message.is_discarded()) throw FormatError("an answer that is not a message");
   taken_bytes_ = body.size();
   bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(kHeaderBytes + taken_bytes_));
   bytes_.shrink_to_fit();
@@ -139,7 +139,7 @@ bool holds(const nlohmann::json& value) {
 
 template <typename T>
 std::vector<T> numbers_in(const nlohmann::json& value) {
-  if (!holds<T>(value)) throw FormatError("an answer has something else in the place of an array");
+  if (!holds<T>(value)) throw FormatError("an answer has something other than an array");
   const std::vector<std::uint8_t>& bytes = value.get_binary();
   if (bytes.size() % sizeof(T) != 0) throw FormatError("an answer's array is cut off");
   std::vector<T> values(bytes.size() / sizeof(T));

@@ -24,7 +24,7 @@ void add_line(Patch& patch, const std::string& line) {
   }
   if (patch.hunks.empty()) throw FormatError(concat("\"", line, "\" belongs to no hunk of the patch"));
   const char kind = line.empty() ? ' ' : line[0];  // editors strip the blank from an empty line
-  if (kind != ' ' && kind != '-' && kind != '+') throw FormatError(concat("\"", line, "\" is no line of a patch"));
+  if (kind != ' ' && kind != '-' && kind != '+') throw FormatError(concat("\"", line, "\" is not a line of a patch"));
   const std::string content = line.empty() ? "" : line.substr(1);
   if (kind != '+') patch.hunks.back().before.push_back(content);
   if (kind != '-') patch.hunks.back().after.push_back(content);

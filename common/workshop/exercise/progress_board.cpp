@@ -36,7 +36,7 @@ ProgressBoard ProgressBoard::open(int fd) {
   UniqueFd owned(fd);
   struct stat status {};
   if (::fstat(fd, &status) != 0) throw IoError("there is no progress board", errno);
-  if (static_cast<std::size_t>(status.st_size) != kBoardBytes) throw IoError("this is no progress board", 0);
+  if (static_cast<std::size_t>(status.st_size) != kBoardBytes) throw IoError("this is not a progress board", 0);
   return ProgressBoard(std::move(owned));
 }
 

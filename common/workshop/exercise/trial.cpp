@@ -22,9 +22,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kQuiet{1000};         // a hang if nothing moves and every rank sleeps for this long
-constexpr milliseconds kQuietAtStart{5000};  // the same before the learner's code has begun
-constexpr std::int64_t kIdleShare = 20;      // a rank that computes for less than 1/20 of the time counts as sleeping
+constexpr milliseconds kHangAfter{1000};         // a hang if nothing moves and every rank sleeps for this long
+constexpr milliseconds kHangAtStartAfter{5000};  // the same before the learner's code has begun
+constexpr std::int64_t kIdleShare = 20;  // a rank that computes for less than 1/20 of the time counts as sleeping
 // Threads are looked at one after the other: while one that sleeps wakes another, each may be seen asleep.
 constexpr int kIdleLooks = 10;
 constexpr milliseconds kLoop{3000};  // of processor time
@@ -66,7 +66,7 @@ class Trial {
     const Clock::time_point begin = Clock::now();
     const auto budget =
         std::chrono::duration_cast<milliseconds>(options_.budget * machine_factor().wall * subject_.patience);
-    const auto quiet_at_start = std::chrono::duration_cast<milliseconds>(kQuietAtStart * subject_.patience);
+    const auto hang_at_start_after = std::chrono::duration_cast<milliseconds>(kHangAtStartAfter * subject_.patience);
     mark_quiet();
     while (true) {
       ranks_.look();
@@ -77,17 +77,19 @@ class Trial {
       }
       if (ranks_.moves() != moves_) mark_quiet();
       const Clock::duration quiet = Clock::now() - quiet_since_;
-      if (quiet > (ranks_.have_begun() ? kQuiet : quiet_at_start)) {
+      if (quiet > (ranks_.have_begun() ? kHangAfter : hang_at_start_after)) {
         const std::int64_t computed = ranks_.processor_time() - processor_time_;
         const std::int64_t passed = std::chrono::duration_cast<milliseconds>(quiet).count();
         const bool is_idle = !ranks_.is_one_runnable() && computed * kIdleShare < passed;
         idle_looks_ = is_idle ? idle_looks_ + 1 : 0;
-        if (idle_looks_ == kIdleLooks) return explainer_.explain_hang(ranks_.have_begun() ? kQuiet : kQuietAtStart);
+        if (idle_looks_ == kIdleLooks)
+          return explainer_.explain_hang(ranks_.have_begun() ? kHangAfter : kHangAtStartAfter);
         if (static_cast<double>(computed) > static_cast<double>(kLoop.count()) * machine_factor().processor)
           return explainer_.explain_loop(kLoop);
       }
-      // A rank that sleeps before the learner's code begins is not slow: that is a hang, found after quiet_at_start.
-      const milliseconds limit = ranks_.have_begun() ? budget : budget + quiet_at_start;
+      // A rank that sleeps before the learner's code begins is not slow: that is a hang, found after
+      // hang_at_start_after.
+      const milliseconds limit = ranks_.have_begun() ? budget : budget + hang_at_start_after;
       if (Clock::now() - begin > limit && Clock::now() - begin > limit + taken_by_others(budget))
         return explainer_.explain_slow(budget);
     }

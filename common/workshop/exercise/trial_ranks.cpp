@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLook{10};
+constexpr milliseconds kPollInterval{10};
 constexpr std::chrono::seconds kForAsking{20};            // until all ranks have received their questions
 constexpr milliseconds kDelay{200}, kLongestDelay{3000};  // for the rank that begins after the others
 // For all answers together: a rank's messages must not exhaust the judge's memory.
@@ -123,7 +123,7 @@ void TrialRanks::look() {
   std::vector<pollfd> events;
   for (const TrialRank& rank : ranks_)
     if (!rank.is_done()) events.push_back({rank.control.get(), POLLIN, 0});
-  ::poll(events.data(), events.size(), static_cast<int>(kLook.count()));
+  ::poll(events.data(), events.size(), static_cast<int>(kPollInterval.count()));
   for (TrialRank& rank : ranks_) {
     rank.process.read_output();
     if (rank.is_done()) continue;

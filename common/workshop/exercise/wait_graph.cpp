@@ -202,7 +202,7 @@ std::string advice_on_exception(const RankSnapshot& rank, const std::string& wha
     return "is it memory of the device, as long as the call is told? NCCL counts elements, not bytes";
   if (what.find(kClosedConnection) == std::string::npos) return "";
   if (what.find("collective number") != std::string::npos)
-    return "that rank had returned already: every rank has to make every collective call, so none may stand behind an "
+    return "that rank had returned already: every rank has to make every collective call, so none may come after an "
            "early return, or in a branch that only some ranks take";
   const bool is_one_way = rank.operation.empty() || rank.operation == kRestReceives;
   if (what.starts_with("receiving") && is_one_way && rank.bytes_done > 0 && rank.bytes_done < rank.bytes)

@@ -56,9 +56,9 @@ fs::path chapter_folder(const Workspace& workspace, const std::string& number) {
 
 int begin_new(const Workspace& workspace, const std::string& id, const std::string& name, const std::string& title) {
   if (!std::regex_match(id, std::regex(R"(\d\d\.\d{1,2})")))
-    throw UsageError(concat(id, " is no number of an exercise: two digits, a dot, a number, such as 02.5"));
+    throw UsageError(concat(id, " is not the number of an exercise: two digits, a dot, a number, such as 02.5"));
   if (!std::regex_match(name, std::regex(R"([a-z][a-z0-9]*(_[a-z0-9]+)*)")))
-    throw UsageError(concat(name, " is no name: lower-case words joined by _, such as reduce_scatter"));
+    throw UsageError(concat(name, " is not a name: lower-case words joined by _, such as reduce_scatter"));
   for (const Exercise& other : workspace.catalogue)
     if (other.id == id) throw UsageError(concat(id, " exists already: ", other.title));
   Exercise exercise;
@@ -127,7 +127,7 @@ std::string anonymous(const std::string& code) {
 
 int adopt(const Workspace& workspace, const Exercise& exercise, const fs::path& file, const std::string& name) {
   if (!std::regex_match(name, std::regex(R"([a-z][a-z0-9]*(_[a-z0-9]+)*)")))
-    throw UsageError(concat(name, " is no name of a mistake: lower-case words joined by _"));
+    throw UsageError(concat(name, " is not the name of a mistake: lower-case words joined by _"));
   const std::string path = concat("tests/exercises/", exercise.chapter, "/", exercise.name, "/adopted/", name, ".inc");
   write_new(workspace, path,
             concat("// Handed in by a student, without comments: a mistake that the bank did not have.\n",

@@ -116,6 +116,17 @@ BuiltProgram build_files(const Workspace& workspace, const Exercise& exercise, c
   return {.program = program_of(workspace, exercise, name), .errors = ""};
 }
 
+Relinked with_learners_source(const std::string& compile, const std::string& link, const std::string& given,
+                              const std::string& files) {
+  const std::string object = object_of(compile);
+  const std::string own_object = replaced(object, ".dir/", ".dir/work/");
+  // A program without the template has a source of the library instead: the learner's object comes first.
+  const std::string relinked = link.find(object) != std::string::npos
+                                   ? replaced(link, object, own_object)
+                                   : replaced(link, " -o exercises/", concat(" ", own_object, " -o exercises/"));
+  return {.compile = replaced(replaced(compile, object, own_object), given, files), .link = relinked};
+}
+
 BuiltProgram build_with_learners_files(const Workspace& workspace, const std::string& program,
                                        const std::vector<const Exercise*>& exercises) {
   const std::string own = program + "_work";
@@ -128,22 +139,22 @@ BuiltProgram build_with_learners_files(const Workspace& workspace, const std::st
   for (const Exercise* const exercise : exercises) {
     const std::string given = folder_in_commands(workspace, exercise->in(workspace.root / "exercises"));
     const std::string files = folder_in_commands(workspace, workspace.work(*exercise));
-    // A program without the template has a source of the library instead: the learner's object comes first.
-    const bool has_template = link.find(given) != std::string::npos;
-    const std::string target = has_template ? program : concat("exercise_", exercise->target_name(), "_template");
-    const auto compiles_it = [&](const std::string& line) {
-      return line.find(given) != std::string::npos && line.find(" -c ") != std::string::npos &&
-             line.find(target + ".dir") != std::string::npos;
+    const auto compilations_for = [&](const std::string& target) {
+      return commands_of(workspace, target, [&](const std::string& line) {
+        return line.find(given) != std::string::npos && line.find(" -c ") != std::string::npos &&
+               line.find(target + ".dir") != std::string::npos;
+      });
     };
-    for (const std::string& original : commands_of(workspace, target, compiles_it)) {
-      const std::string command = replaced(original, given, files);
-      make_folders(workspace, command, files);
-      const FinishedProcess done = run({"sh", "-c", command}, workspace.build, Collect::kBoth);
+    std::vector<std::string> compilations = compilations_for(program);
+    if (compilations.empty())
+      compilations = compilations_for(concat("exercise_", exercise->target_name(), "_template"));
+    for (const std::string& original : compilations) {
+      const Relinked with_own = with_learners_source(original, link, given, files);
+      make_folders(workspace, with_own.compile, ".dir/work/");
+      const FinishedProcess done = run({"sh", "-c", with_own.compile}, workspace.build, Collect::kBoth);
       if (done.exit_code != 0) return {.program = {}, .errors = as_learner_knows(workspace, done.output)};
-      if (!has_template)
-        link = replaced(link, "-o exercises/" + own, concat(object_of(command), " -o exercises/", own));
+      link = with_own.link;
     }
-    link = replaced(link, given, files);
   }
   const FinishedProcess linked = run({"sh", "-c", link}, workspace.build, Collect::kBoth);
   if (linked.exit_code != 0) return {.program = {}, .errors = as_learner_knows(workspace, linked.output)};

@@ -35,6 +35,17 @@ void build_given(const Workspace& workspace, const std::string& target);
 [[nodiscard]] BuiltProgram build_files(const Workspace& workspace, const Exercise& exercise,
                                        const std::filesystem::path& folder, const std::string& name);
 
+/// A program's commands, with a learner's source in place of ours.
+struct Relinked {
+  std::string compile, link;
+};
+/// Changes both commands so that the object of the learner's source is linked. It is a file of its own: the template's
+/// object stays as it is.
+/// @param compile  Compiles our source. @param link  Links its object, or a library with such a source.
+/// @param given, files  Our folder and the learner's, as they stand in commands. @throws Error  No object is compiled.
+[[nodiscard]] Relinked with_learners_source(const std::string& compile, const std::string& link,
+                                            const std::string& given, const std::string& files);
+
 /// Links a program made from templates, replacing those of some exercises by the learner's files.
 /// @param program  Its target, in the build's folder exercises. @param exercises  The ones to replace.
 /// @pre build_given(program).

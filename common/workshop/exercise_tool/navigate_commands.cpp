@@ -1,13 +1,16 @@
 // start, hint, progress, reset, use-reference, and the command that shows the current exercise.
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <iostream>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "exercise_tool/build_work.hpp"
 #include "exercise_tool/case_records.hpp"
 #include "exercise_tool/command.hpp"
+#include "exercise_tool/next_step.hpp"
 #include "exercise_tool/predict_lesson.hpp"
 #include "exercise_tool/records.hpp"
 #include "exercise_tool/verdict_view.hpp"
@@ -83,6 +86,27 @@ const char* word_for(ExerciseState state) {
   return "";
 }
 
+// "  02.1  Reduce-scatter on a ring     30 min  passed". A title that does not fit is cut.
+std::string progress_line(const Exercise& exercise, std::size_t title_columns, const std::string& state) {
+  std::string title = exercise.title;
+  if (title.size() > title_columns) title = title.substr(0, title_columns - 3) + "...";
+  title.resize(title_columns, ' ');
+  return concat("  ", exercise.id, "  ", title, exercise.minutes < 10 ? "   " : "  ", exercise.minutes, " min",
+                state.empty() ? "" : "  ", state, "\n");
+}
+
+// Columns for titles: those of the longest, if there is room beside id, minutes and state.
+std::size_t title_columns(const Workspace& workspace, std::size_t columns) {
+  constexpr std::size_t kLeast = 20;
+  std::size_t longest = 0, state = 0;
+  for (const Exercise& exercise : workspace.catalogue) {
+    longest = std::max(longest, exercise.title.size());
+    state = std::max(state, std::string_view(word_for(state_of(workspace, exercise))).size());
+  }
+  const std::size_t others = std::string_view("  02.1    30 min  ").size() + state;
+  return std::min(longest, columns > others + kLeast ? columns - others : kLeast);
+}
+
 }  // namespace
 
 int start(const Arguments& arguments) {
@@ -121,6 +145,7 @@ int hint(const Arguments& arguments) {
 int progress(const Arguments& arguments) {
   if (!arguments.empty()) throw UsageError("progress takes no arguments");
   const Workspace workspace = open_workspace();
+  const std::size_t room = title_columns(workspace, prose_columns());
   std::string chapter;
   std::size_t passed = 0;
   for (const Exercise& exercise : workspace.catalogue) {
@@ -128,14 +153,13 @@ int progress(const Arguments& arguments) {
     if (state == ExerciseState::kPassed) ++passed;
     if (exercise.chapter != chapter) std::cout << "\n" << exercise.chapter << "\n";
     chapter = exercise.chapter;
-    std::cout << "  " << exercise.id << "  " << exercise.title
-              << std::string(exercise.title.size() < 44 ? 44 - exercise.title.size() : 1, ' ') << exercise.minutes
-              << " min  " << word_for(state) << "\n";
+    std::cout << progress_line(exercise, room, word_for(state));
   }
   std::cout << "\ncases for detectives\n" << case_list(workspace.root, read_cases(workspace.root), "");
   const std::string predictions = prediction_list(workspace.root);
   if (!predictions.empty()) std::cout << "\npredictions\n" << predictions;
-  std::cout << "\n" << passed << " of " << workspace.catalogue.size() << " passed\n";
+  std::cout << "\n" << passed << " of " << workspace.catalogue.size() << " passed\n\n";
+  std::cout << next_step_text(workspace, prose_columns());
   return 0;
 }
 
@@ -167,17 +191,7 @@ int use_reference(const Arguments& arguments) {
 }
 
 int where_am_i(const Arguments&) {
-  const Workspace workspace = open_workspace();
-  const Exercise* const next = workspace.next_open();
-  if (next == nullptr) {
-    std::cout << "All exercises are done.\n";
-  } else if (workspace.is_started(*next)) {
-    std::cout << "You are at exercise " << next->id << ", " << next->title << ".\nnext: ./lockstep check " << next->id
-              << "\n";
-  } else {
-    std::cout << "The next exercise is " << next->id << ", " << next->title << " (" << next->minutes
-              << " minutes).\nnext: ./lockstep start " << next->id << "\n";
-  }
+  std::cout << next_step_text(open_workspace(), prose_columns());
   return 0;
 }
 

@@ -6,7 +6,9 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <regex>
 #include <sstream>
+#include <utility>
 
 #include "base/command_line.hpp"
 #include "base/error.hpp"
@@ -23,6 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kIndentation = 2;  // of answers and explanations
+
 // A question and the learner's answer; no value if it was skipped.
 struct Asked {
   const course::Prediction* question = nullptr;
@@ -37,8 +41,27 @@ std::string number(double value) {
   return text.str();
 }
 
+std::string wide(const std::string& text, int indentation) { return wrapped(text, indentation, prose_columns()); }
+
+// A lesson's Markdown for the terminal. Lists have an item a line, and tables stay as they are.
+std::string rendered(const std::string& markdown) {
+  std::string text, paragraph;
+  const auto end_paragraph = [&] { text += wide(course::without_markup(std::exchange(paragraph, "")), kIndentation); };
+  for (const std::string& line : course::split_lines(markdown)) {
+    static const std::regex kItem(R"((-|\d+\.) .*)");
+    const bool is_row = line.starts_with('|');
+    if (line.empty() || is_row || std::regex_match(line, kItem)) end_paragraph();
+    if (is_row || line.empty())
+      text += line + "\n";
+    else
+      paragraph += line + "\n";
+  }
+  end_paragraph();
+  return text;
+}
+
 std::optional<double> ask(const course::Prediction& question, std::istream& in) {
-  std::cout << "\n" << wrapped(question.question, 0);
+  std::cout << "\n" << wide(question.question, 0);
   while (true) {
     std::cout << "your prediction" << (question.unit.empty() ? "" : " in " + question.unit)
               << (::isatty(STDIN_FILENO) == 1 ? " (Enter to leave it out): " : ": ") << std::flush;
@@ -66,8 +89,12 @@ std::string factor_text(double answer, double value) {
   return concat(", which is ", rounded.str(), " times that");
 }
 
-// The result of a prediction, as a sentence.
-std::string outcome(const Asked& asked, double value) {
+// The result of a prediction, as a sentence. No value: the output does not have it.
+std::string outcome(const Asked& asked, std::optional<double> printed) {
+  if (!printed)
+    return concat("the program does not print this here; the lesson says ",
+                  number(course::shown_value(*asked.question).value_or(std::nan(""))));
+  const double value = *printed;
   const std::string unit = asked.question->unit.empty() ? "" : " " + asked.question->unit;
   if (!asked.answer) return concat("it is ", number(value), unit);
   if (*asked.answer == value) return concat("right: ", number(value), unit);
@@ -93,20 +120,17 @@ std::vector<std::string> run_block(const LessonOfChapter& lesson, const course::
   return course::split_lines(output);
 }
 
-// Compares the answers and prints how many were right.
+// Compares the answers with the output, and prints what the lesson says of each.
 void compare_answers(const LessonOfChapter& lesson, const std::vector<Asked>& asked, nlohmann::json& record) {
   const std::vector<std::string> output = run_block(lesson, *asked.front().question);
   std::cout << "\n";
   for (const Asked& each : asked) {
     const auto value = course::value_in(*each.question, output);
-    if (asked.size() > 1) std::cout << wrapped(each.question->question, 0);
-    if (!value) {
-      std::cout << "  the program does not print this here; the lesson says "
-                << number(course::shown_value(*each.question).value_or(std::nan(""))) << "\n";
-      continue;
-    }
-    std::cout << "  " << outcome(each, *value) << "\n";
-    if (!each.answer) continue;
+    if (&each != &asked.front()) std::cout << "\n";
+    if (asked.size() > 1) std::cout << wide(each.question->question, 0);
+    std::cout << wide(outcome(each, value), kIndentation);
+    if (!each.question->explanation.empty()) std::cout << "\n" << rendered(each.question->explanation);
+    if (!value || !each.answer) continue;
     record[each.question->id] = {{"answer", *each.answer},
                                  {"value", *value},
                                  {"is_right", course::is_right(*each.question, *each.answer, *value)}};
@@ -121,8 +145,9 @@ void write_record(const fs::path& path, const nlohmann::json& record) {
 int predict_chapter(const LessonOfChapter& lesson, std::istream& in) {
   const std::vector<course::Prediction> questions = course::predictions_in(lesson.text);
   if (questions.empty()) throw UsageError(concat("the lesson of chapter ", lesson.number, " asks no questions"));
-  std::cout << "Chapter " << lesson.number << " asks " << questions.size()
-            << " questions. Say what you expect; then the program runs.\n";
+  std::cout << wide(concat("Chapter ", lesson.number, " asks ", questions.size(),
+                           " questions. Say what you expect; then the program runs."),
+                    0);
   nlohmann::json record = nlohmann::json::object();
   for (std::size_t i = 0; i < questions.size();) {
     std::vector<Asked> asked;  // all questions about one run
@@ -132,7 +157,8 @@ int predict_chapter(const LessonOfChapter& lesson, std::istream& in) {
     compare_answers(lesson, asked, record);
   }
   write_record(lesson.workspace.root / ".lockstep" / "predictions" / (lesson.number + ".json"), record);
-  std::cout << "\n" << right_of_all(record) << ". Why each is so: " << lesson.workspace.shown(lesson.path) << "\n";
+  std::cout << "\n"
+            << wide(concat(right_of_all(record), ". The lesson has more: ", lesson.workspace.shown(lesson.path)), 0);
   return 0;
 }
 

@@ -1,8 +1,7 @@
-// run-mine: trains the GPT of chapter 06 twice, with our code and with the learner's files.
+// run-mine: trains the GPT of chapter 06 or 09 twice, with our code and with the learner's files.
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iomanip>
 #include <iostream>
@@ -13,6 +12,7 @@
 #include "exercise_tool/command.hpp"
 #include "exercise_tool/loss_chart.hpp"
 #include "exercise_tool/loss_log.hpp"
+#include "exercise_tool/mine_request.hpp"
 #include "exercise_tool/records.hpp"
 #include "exercise_tool/shell.hpp"
 
@@ -21,53 +21,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Exercises whose code is used in a training run: exercises/mine/parts.cpp.
-constexpr std::array kUsable = {"02.1", "02.2", "05.1", "06.1", "06.3", "06.4", "06.5"};
-constexpr const char* kProgram = "train_gpt_mine";
-
-struct Request {
-  std::string nproc = "2";
-  Arguments options;  // for the trainer
-};
-
-bool is_given(const Arguments& words, const std::string& option) {
-  return std::ranges::any_of(words,
-                             [&](const std::string& word) { return word == option || word.starts_with(option + "="); });
-}
-
-// "06 --mine --nproc 3 --steps 100", in any order.
-Request parse(const Arguments& words) {
-  Request request;
-  bool has_chapter = false;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (word == "--mine") continue;
-    if (word == "--nproc" && i + 1 < words.size()) {
-      request.nproc = words[++i];
-    } else if (word.starts_with("--nproc=")) {
-      request.nproc = word.substr(8);
-    } else if (!has_chapter && !word.starts_with("-")) {
-      if (word != "06" && word != "6" && word != "06_gpt_ddp")
-        throw UsageError(
-            concat("--mine is for chapter 06, which trains the GPT: ./lockstep run 06 --mine, not ", word));
-      has_chapter = true;
-    } else {
-      request.options.push_back(word);
-    }
-  }
-  for (const char* option : {"--out", "--resume", "--compare"})
-    if (is_given(request.options, option)) throw UsageError(concat("run 06 --mine chooses ", option, " itself"));
-  if (!is_given(request.options, "--steps") && !is_given(request.options, "--epochs"))
-    request.options.insert(request.options.end(), {"--steps", "60"});
-  if (!is_given(request.options, "--sample-tokens"))
-    request.options.insert(request.options.end(), {"--sample-tokens", "0"});
-  return request;
-}
-
-std::vector<const Exercise*> passed_exercises(const Workspace& workspace) {
+std::vector<const Exercise*> passed_exercises(const Workspace& workspace, const MineTrainer& trainer) {
   std::vector<const Exercise*> passed;
-  std::string changed;
-  for (const char* id : kUsable) {
+  std::string usable, changed;
+  for (const char* id : trainer.exercises) {
+    usable += concat(usable.empty() ? "" : ", ", id);
     const Exercise& exercise = find_exercise(workspace.catalogue, id);
     const ExerciseState state = state_of(workspace, exercise);
     if (state == ExerciseState::kPassed) passed.push_back(&exercise);
@@ -77,10 +35,8 @@ std::vector<const Exercise*> passed_exercises(const Workspace& workspace) {
     std::cout << "not used, because the files as they are now have not passed:" << changed
               << "  (./lockstep check NUMBER)\n";
   if (passed.empty())
-    throw UsageError(
-        "none of your files can train yet: pass 02.1, 02.2, 05.1, 06.1, 06.3, 06.4 or 06.5 first, for example "
-        "./lockstep "
-        "start 02.1");
+    throw UsageError(concat("none of your files can train yet: pass one of ", usable,
+                            " first, for example ./lockstep start ", trainer.exercises.front()));
   return passed;
 }
 
@@ -121,7 +77,7 @@ Curve read_curve(const fs::path& run) {
   return curve;
 }
 
-void train(const Workspace& workspace, const fs::path& program, const Request& request, const std::string& variable,
+void train(const Workspace& workspace, const fs::path& program, const MineRequest& request, const std::string& variable,
            const fs::path& out, const Arguments& more) {
   Arguments command = {"env",         variable,      (workspace.build / "bin" / "lockstep").string(),
                        "launch",      "--no-prefix", "--nproc",
@@ -162,17 +118,18 @@ std::string compared(const Curve& ours, const Curve& yours) {
 }  // namespace
 
 int run_mine(const Arguments& arguments) {
-  const Request request = parse(arguments);
+  const MineRequest request = parse_mine_request(arguments);
+  const std::string program(request.trainer.program);
   const Workspace workspace = open_workspace();
-  const std::vector<const Exercise*> exercises = passed_exercises(workspace);
-  build_given(workspace, kProgram);
+  const std::vector<const Exercise*> exercises = passed_exercises(workspace, request.trainer);
+  build_given(workspace, program);
   build_given(workspace, "lockstep");
-  const BuiltProgram built = build_with_learners_files(workspace, kProgram, exercises);
+  const BuiltProgram built = build_with_learners_files(workspace, program, exercises);
   if (!built.errors.empty()) throw Error(concat("your files do not build into the trainer:\n", built.errors));
   const fs::path runs = workspace.root / "runs" / "mine";
 
   std::cout << "First run: our code\n\n";
-  train(workspace, workspace.build / "exercises" / kProgram, request, "LOCKSTEP_MINE=", runs / "ours", {});
+  train(workspace, workspace.build / "exercises" / program, request, "LOCKSTEP_MINE=", runs / "ours", {});
   const fs::path ours = latest_run(runs / "ours");
   std::cout << "\nSecond run: your code, with the same options and the same seed\n\n";
   train(workspace, built.program, request, variable_for(workspace, exercises), runs / "yours",

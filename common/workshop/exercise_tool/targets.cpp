@@ -5,6 +5,7 @@
 #include "base/file.hpp"
 #include "exercise/detective_case.hpp"
 #include "exercise_tool/command.hpp"
+#include "exercise_tool/mine_request.hpp"
 #include "exercise_tool/predict_lesson.hpp"
 #include "exercise_tool/workspace.hpp"
 
@@ -30,6 +31,8 @@ int targets(const Arguments& arguments) {
   std::vector<std::string> names;
   const bool has_one_word = arguments.size() >= 2 && !arguments[1].starts_with("-");
   if (has_one_word && arguments[0] == "case") names = targets_of_case(arguments);
+  if (!arguments.empty() && arguments[0] == "run")  // with --mine
+    names = {std::string(parse_mine_request({arguments.begin() + 1, arguments.end()}).trainer.program), "lockstep"};
   if (has_one_word && arguments[0] == "predict") names = programs_of_questions(open_lesson(arguments[1]));
   for (const std::string& name : names) std::cout << name << "\n";
   return 0;

@@ -1,5 +1,8 @@
 #include "exercise_tool/verdict_view.hpp"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -64,18 +67,25 @@ std::string next_step(const nlohmann::json& report, const nlohmann::json& failur
 
 }  // namespace
 
-std::string wrapped(const std::string& text, int indentation) {
+std::string wrapped(const std::string& text, int indentation, std::size_t columns) {
   const std::string blanks(static_cast<std::size_t>(indentation), ' ');
   std::istringstream words(text);
   std::string lines, line;
   for (std::string word; words >> word;) {
-    if (!line.empty() && blanks.size() + line.size() + 1 + word.size() > kColumns) {
+    if (!line.empty() && blanks.size() + line.size() + 1 + word.size() > columns) {
       lines += blanks + line + "\n";
       line.clear();
     }
     line += (line.empty() ? "" : " ") + word;
   }
   return line.empty() ? lines : lines + blanks + line + "\n";
+}
+
+std::size_t prose_columns() {
+  constexpr std::size_t kFewest = 40, kMost = 120;  // longer lines are hard to read
+  winsize size{};
+  const bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return is_known ? std::clamp<std::size_t>(size.ws_col, kFewest, kMost) : kColumns;
 }
 
 bool has_passed(const nlohmann::json& report) {

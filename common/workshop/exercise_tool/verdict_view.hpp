@@ -1,6 +1,7 @@
 #pragma once
 /// @file
-/// A judge's report as text: 80 columns, colours on a terminal only.
+/// A judge's report and prose as text: a report has 80 columns, colours on a terminal only.
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -18,7 +19,11 @@ enum class Detail {
 
 [[nodiscard]] bool has_passed(const nlohmann::json& report);
 
-/// `text` broken at blanks into lines of at most 80 columns, each indented by `indentation` blanks.
-[[nodiscard]] std::string wrapped(const std::string& text, int indentation);
+/// `text` broken at blanks into lines of at most `columns`, each indented by `indentation` blanks. A longer word has a
+/// line of its own.
+[[nodiscard]] std::string wrapped(const std::string& text, int indentation, std::size_t columns = 80);
+
+/// Columns for prose: those of the terminal, but no fewer than 40 and no more than 120; 80 if there is no terminal.
+[[nodiscard]] std::size_t prose_columns();
 
 }  // namespace lockstep::exercise

@@ -3,6 +3,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/plain_text.hpp"
 #include "base/unique_fd.hpp"
 
@@ -117,14 +119,53 @@ std::string read_entry(::archive* reader, std::size_t most) {
   return text;
 }
 
-Submission read_archive(const fs::path& path, Selection selection, const ArchiveLimits& limits) {
-  if (fs::file_size(path) > limits.bytes_per_entry) throw FormatError("the archive is too large");
-  const Reader reader(::archive_read_new());
+// While it lives, libarchive takes names for UTF-8, as programs write them today. In the locale "C", in which this
+// program runs, libarchive gives no names with letters outside of ASCII.
+class Utf8Names {
+ public:
+  Utf8Names() : locale_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
+    if (locale_ != nullptr) before_ = ::uselocale(locale_);
+  }
+  Utf8Names(const Utf8Names&) = delete;
+  Utf8Names& operator=(const Utf8Names&) = delete;
+  ~Utf8Names() {
+    if (locale_ == nullptr) return;
+    ::uselocale(before_);
+    ::freelocale(locale_);
+  }
+
+ private:
+  ::locale_t locale_;
+  ::locale_t before_ = nullptr;
+};
+
+Reader open_archive(const fs::path& path) {
+  Reader reader(::archive_read_new());
   ::archive_read_support_format_zip(reader.get());
   ::archive_read_support_format_tar(reader.get());
   ::archive_read_support_filter_gzip(reader.get());
   if (::archive_read_open_filename(reader.get(), path.c_str(), 64 << 10) != ARCHIVE_OK)
-    throw FormatError(concat(path.filename().string(), " is no archive: ", error_of(reader.get())));
+    throw FormatError(concat(path.filename().string(), " is not an archive: ", error_of(reader.get())));
+  return reader;
+}
+
+std::string name_of(::archive_entry* entry) {
+  const char* name = ::archive_entry_pathname_utf8(entry);
+  if (name == nullptr) name = ::archive_entry_pathname(entry);  // not UTF-8
+  return name == nullptr ? "" : name;
+}
+
+// Why an entry is not taken, whatever it is called; empty: no reason.
+std::string reason_to_refuse(::archive_entry* entry, const std::string& name) {
+  if (name.empty() || leaves_its_folder(name)) return "a path outside of the archive";
+  const auto type = ::archive_entry_filetype(entry);
+  return ::archive_entry_hardlink(entry) != nullptr || (type != AE_IFREG && type != AE_IFDIR) ? "no regular file" : "";
+}
+
+Submission read_archive(const fs::path& path, Selection selection, const ArchiveLimits& limits) {
+  if (fs::file_size(path) > limits.bytes_per_entry) throw FormatError("the archive is too large");
+  const Utf8Names utf8;
+  const Reader reader = open_archive(path);
   ::archive_entry* entry = nullptr;
   std::uint64_t unpacked = 0;
   while (true) {
@@ -136,13 +177,9 @@ Submission read_archive(const fs::path& path, Selection selection, const Archive
     if (::archive_entry_size_is_set(entry) != 0 &&
         ::archive_entry_size(entry) > static_cast<la_int64_t>(limits.bytes_per_entry))
       throw FormatError(concat(path.filename().string(), " unpacks to too much"));
-    const char* const raw = ::archive_entry_pathname_utf8(entry);
-    const std::string name = raw == nullptr ? "" : raw;
-    if (name.empty() || leaves_its_folder(name)) {
-      selection.refuse("a path outside of the archive", name);
-    } else if (::archive_entry_hardlink(entry) != nullptr ||
-               (::archive_entry_filetype(entry) != AE_IFREG && ::archive_entry_filetype(entry) != AE_IFDIR)) {
-      selection.refuse("no regular file", name);
+    const std::string name = name_of(entry);
+    if (const std::string why = reason_to_refuse(entry, name); !why.empty()) {
+      selection.refuse(why, name);
     } else if (const std::string wanted = selection.wanted_name(name);
                !wanted.empty() && ::archive_entry_filetype(entry) == AE_IFREG) {
       const auto bytes = ::archive_entry_size_is_set(entry) != 0 ? ::archive_entry_size(entry) : 0;
@@ -194,6 +231,7 @@ Submission read_folder(const fs::path& folder, Selection selection) {
 }  // namespace
 
 void write_zip(const fs::path& path, const Files& files) {
+  const Utf8Names utf8;
   const Writer writer(::archive_write_new());
   ::archive_write_set_format_zip(writer.get());
   const auto demand = [&](int status) {
@@ -218,6 +256,28 @@ Submission read_submission(const fs::path& path, const std::function<bool(const 
                            const ArchiveLimits& limits) {
   const Selection selection(is_wanted, limits);
   return fs::is_directory(path) ? read_folder(path, selection) : read_archive(path, selection, limits);
+}
+
+Unpacked unpack_under_numbers(const fs::path& archive, const fs::path& folder, const ArchiveLimits& limits) {
+  const Utf8Names utf8;
+  const Reader reader = open_archive(archive);
+  Unpacked unpacked;
+  ::archive_entry* entry = nullptr;
+  for (std::size_t count = 1;; ++count) {
+    const int status = ::archive_read_next_header(reader.get(), &entry);
+    if (status == ARCHIVE_EOF) return unpacked;
+    if (status < ARCHIVE_WARN)
+      throw FormatError(concat(archive.filename().string(), " is damaged: ", error_of(reader.get())));
+    if (count > limits.files)
+      throw FormatError(concat(archive.filename().string(), " has more than ", limits.files, " entries"));
+    const std::string name = name_of(entry);
+    const std::string why = reason_to_refuse(entry, name);
+    if (!why.empty()) unpacked.refusals.push_back(concat(why, ": ", printable(name)));
+    if (!why.empty() || ::archive_entry_filetype(entry) != AE_IFREG) continue;
+    const fs::path place = folder / concat(count, ".zip");
+    write_file(place, read_entry(reader.get(), static_cast<std::size_t>(limits.bytes_per_entry) + 1));
+    unpacked.files.emplace_back(fs::path(name).lexically_normal().string(), place);
+  }
 }
 
 }  // namespace lockstep::grading

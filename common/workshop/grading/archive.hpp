@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lockstep::grading {
@@ -39,5 +40,17 @@ void write_zip(const std::filesystem::path& path, const Files& files);
 [[nodiscard]] Submission read_submission(const std::filesystem::path& path,
                                          const std::function<bool(const std::string& path)>& is_wanted,
                                          const ArchiveLimits& limits = {});
+
+/// The files of an archive, unpacked without using their names.
+struct Unpacked {
+  std::vector<std::pair<std::string, std::filesystem::path>> files;  ///< Name in the archive, and place on the disk.
+  std::vector<std::string> refusals;                                 ///< As in Submission.
+};
+
+/// Unpacks the regular files of an archive into a folder, as 1.zip, 2.zip, ..., whatever they are. Of a file that is
+/// larger than a submission may be, one byte more than that is written.
+/// @throws FormatError  It is not an archive, or a damaged one, or has more than 20000 entries.
+[[nodiscard]] Unpacked unpack_under_numbers(const std::filesystem::path& archive, const std::filesystem::path& folder,
+                                            const ArchiveLimits& limits = {.files = 20000});
 
 }  // namespace lockstep::grading

@@ -11,10 +11,12 @@
 #include <deque>
 #include <iostream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/process.hpp"
 #include "grading/process_tree.hpp"
 #include "grading/sandbox_user.hpp"
@@ -34,6 +36,14 @@ struct Running {
   Clock::time_point until;
   int exit_code = 0;  // once it has ended; 128 + signal
 };
+
+// For grade-one: what is known of a submission besides its files, as JSON.
+std::string received_text(const Task& task) {
+  nlohmann::json received = {{"notes", task.notes}};
+  if (task.origin) received["student"] = task.origin->student;
+  if (task.origin && task.origin->hides_student()) received["hides_student"] = true;
+  return dump_json(received, -1);
+}
 
 class Batch {
  public:
@@ -71,13 +81,13 @@ class Batch {
   void start(const Task& task, int slot) {
     std::error_code ignored;
     fs::remove(settings_.folder_of(task.key) / "grade.json", ignored);
-    std::vector<std::string> words = {
-        program_.string(), "grade-one",
-        "--settings",      settings_file_.string(),
-        "--submission",    task.submission.string(),
-        "--key",           task.key,
-        "--basis",         task.basis,
-        "--user",          std::to_string(users_.at(static_cast<std::size_t>(slot)).id())};
+    std::vector<std::string> words = {program_.string(), "grade-one",
+                                      "--settings",      settings_file_.string(),
+                                      "--submission",    task.submission.string(),
+                                      "--key",           task.key,
+                                      "--basis",         task.basis,
+                                      "--user",          std::to_string(users_.at(static_cast<std::size_t>(slot)).id()),
+                                      "--received",      received_text(task)};
     const pid_t pid = start_process({.command = words});
     const auto exercises = static_cast<int>(settings_.exercises.size());
     running_.emplace(pid, Running{task, slot, Clock::now() + kForAnExercise * std::max(exercises, 1), 0});
@@ -107,7 +117,11 @@ class Batch {
   [[nodiscard]] StudentGrade take_grade(const Running& ended) const {
     const Task& task = ended.task;
     if (auto grade = read_student_grade(settings_.folder_of(task.key)); grade && ended.exit_code == 0) return *grade;
-    StudentGrade grade{.key = task.key, .student = task.key, .status = "SETUP", .basis = task.basis};
+    StudentGrade grade{.key = task.key,
+                       .student = task.origin ? task.origin->student : task.key,
+                       .status = "SETUP",
+                       .problems = task.notes,
+                       .basis = task.basis};
     grade.problems.push_back(
         concat("SETUP: the process that graded it ended with status ", ended.exit_code, "; what it printed says more"));
     try {

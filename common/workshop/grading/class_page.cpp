@@ -140,8 +140,8 @@ std::string failures(const ClassReport& report) {
     }
   }
   return groups_table("Mistakes with a name",
-                      "A submission is counted where it behaves as an entry of the bank of mistakes "
-                      "does; where several entries behave alike, in each.",
+                      "A submission counts for the entry of the bank of mistakes that it behaves like; if several "
+                      "entries behave alike, for each of them.",
                       "mistake", named) +
          groups_table("Failures without a name", "Equal failures of several students suggest a new entry of the bank.",
                       "first failure", unnamed);

@@ -19,6 +19,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <string_view>
 
@@ -154,6 +155,12 @@ int main(int argc, char** argv) {
   char** const command = argv + next + 1;
   if (std::strchr(command[0], '/') != nullptr && ::access(command[0], X_OK) != 0) give_up(command[0]);
   (void)!::write(STDERR_FILENO, lockstep::exercise::kSandboxMark, std::strlen(lockstep::exercise::kSandboxMark));
-  ::execvp(command[0], command);
+  // The kernel refuses with EAGAIN as long as the user has too many processes: a killed sandbox's may still be ending.
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 10'000'000};
+  for (int tries = 0; tries < 500; ++tries) {
+    ::execvp(command[0], command);
+    if (errno != EAGAIN) break;
+    ::nanosleep(&kPause, nullptr);
+  }
   give_up(command[0]);
 }

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "base/command_line.hpp"
@@ -24,6 +25,7 @@
 #include "grading/class_report.hpp"
 #include "grading/command.hpp"
 #include "grading/given_checks.hpp"
+#include "grading/gradebooks.hpp"
 #include "grading/labs.hpp"
 #include "grading/private_files.hpp"
 #include "grading/process_tree.hpp"
@@ -49,6 +51,8 @@ struct Options {
   fs::path secret;
   std::string refused_secret;
   fs::path seeds;
+  fs::path moodle_worksheet, canvas_gradebook;
+  std::string canvas_column;
   double patience = 2;
   bool is_again = false;
   bool takes_any_release = false;
@@ -91,6 +95,16 @@ void require_sandbox(const std::vector<Protection>& protections) {
       concat("submissions would be run without these protections:", missing,
              "\nInstall bubblewrap, or grade on a machine or in a virtual machine where it may make namespaces "
              "(docs/grading.md). For code that you have read yourself: --no-sandbox"));
+}
+
+// Submissions are compiled and run where their own user sees the course's headers and programs.
+void require_way_to_course(const Sandbox& sandbox, const Workspace& workspace) {
+  const fs::path closed = sandbox.closed_folder(workspace.root);
+  if (closed.empty()) return;
+  throw UsageError(concat("without bubblewrap a user of their own compiles and runs submissions, and may not enter ",
+                          closed.string(),
+                          ", where this course is: move it to a folder that all users may enter, "
+                          "such as /srv/lockstep"));
 }
 
 std::vector<Protection> print_protections(const Sandbox& sandbox, const Workspace& workspace) {
@@ -148,6 +162,7 @@ Prepared prepare(const Options& options) {
   settings.sandbox = sandbox.kind();
   prepared.protections = print_protections(sandbox, workspace);
   if (!options.is_selftest && !options.goes_without_sandbox) require_sandbox(prepared.protections);
+  require_way_to_course(sandbox, workspace);
   fs::remove_all(settings.out / ".scratch");
   make_private_folder(settings.out / ".scratch");
   make_stage(workspace, settings.stage());
@@ -218,21 +233,56 @@ std::vector<StudentGrade> grade_tasks(const std::vector<Task>& tasks, const Opti
   return all;
 }
 
+// The files of Moodle and Canvas that get the grades.
+struct Gradebooks {
+  std::optional<MoodleWorksheet> moodle;
+  std::optional<CanvasGradebook> canvas;
+};
+
+// Before anything is graded: a wrong file should not be found out an hour later.
+Gradebooks read_gradebooks(const Options& options) {
+  Gradebooks books;
+  if (!options.moodle_worksheet.empty()) books.moodle.emplace(read_file(options.moodle_worksheet));
+  if (!options.canvas_gradebook.empty())
+    books.canvas.emplace(read_file(options.canvas_gradebook), options.canvas_column);
+  return books;
+}
+
+void write_gradebook(const fs::path& file, const FilledGradebook& filled) {
+  replace_file(file, filled.text);
+  std::cout << file.string() << ": " << filled.filled << " grades to import\n";
+  for (const std::string& remark : filled.remarks) std::cout << "  not in it: " << remark << "\n";
+}
+
+// @param grades  In the order of the tasks.
+void write_gradebooks(const Gradebooks& books, const std::vector<Task>& tasks, const std::vector<StudentGrade>& grades,
+                      const fs::path& out) {
+  std::vector<PlatformGrade> known;
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    if (tasks[i].origin) known.push_back({*tasks[i].origin, grades[i]});
+  if (books.moodle) write_gradebook(out / "moodle.csv", books.moodle->fill(known));
+  if (books.canvas) write_gradebook(out / "canvas.csv", books.canvas->fill(known));
+}
+
 int grade_class(const Options& options) {
   const auto begin = std::chrono::steady_clock::now();
-  if (!fs::is_directory(options.submissions)) throw UsageError(concat(options.submissions.string(), " is no folder"));
-  if (options.out.empty()) throw UsageError("where shall the results go? Give a folder with --out");
+  if (!fs::is_directory(options.submissions) && !fs::is_regular_file(options.submissions))
+    throw UsageError(concat(options.submissions.string(), " is neither a folder nor a zip"));
+  if (options.out.empty()) throw UsageError("where should the results go? Give a folder with --out");
+  const Gradebooks books = read_gradebooks(options);
   const Prepared prepared = prepare(options);
   const Settings& settings = prepared.settings;
   std::vector<std::string> ignored;
-  const std::vector<Task> tasks = find_submissions(
-      options.submissions, settings_fingerprint(prepared.workspace, settings, prepared.exercises), ignored);
+  const std::vector<Task> tasks =
+      find_submissions(options.submissions, settings_fingerprint(prepared.workspace, settings, prepared.exercises),
+                       settings.out / ".scratch" / "received", ignored);
   for (const std::string& name : ignored)
-    std::cout << "ignored, neither a folder nor an archive: " << plain_text(name, 300, LineBreaks::kReplace) << "\n";
+    std::cout << "ignored, not a submission: " << plain_text(name, 300, LineBreaks::kReplace) << "\n";
   const std::vector<StudentGrade> all = grade_tasks(tasks, options, settings);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   write_class_files(settings.out, {all, settings, prepared.protections, seconds});
   remove_scratch(settings);
+  write_gradebooks(books, tasks, all, settings.out);
   const auto setups = std::ranges::count(all, "SETUP", &StudentGrade::status);
   std::cout << all.size() << " submissions in " << with_digits(seconds, 0)
             << " s: " << (settings.out / "grades.csv").string() << ", class.html\n";
@@ -245,7 +295,9 @@ int grade_class(const Options& options) {
 int grade(const Arguments& arguments) {
   Options options;
   CommandLine app("Grades a class: every submission is built and run in a sandbox.", "lockstep grade");
-  app.add_option("submissions", options.submissions, "A folder with a zip or a folder per student").without_default();
+  app.add_option("submissions", options.submissions,
+                 "A folder with a zip or a folder per student, or the zip of a class from Moodle or Canvas")
+      .without_default();
   app.add_option("--out", options.out, "A folder for results").without_default();
   app.add_option("--only", options.only, "Exercises that count, such as 02.1; left out: all").without_default();
   app.add_option("--lab", options.lab, "The exercises of this lab count").check(whole_number(1)).without_default();
@@ -255,11 +307,24 @@ int grade(const Arguments& arguments) {
   app.add_option("--secret-seed-file", options.secret,
                  "A file with a key, or - for standard input; points then come from inputs that nobody knows")
       .without_default();
-  app.add_option("--secret-seed", options.refused_secret, "No longer taken: --secret-seed-file").without_default();
+  app.add_option("--secret-seed", options.refused_secret, "No longer accepted: use --secret-seed-file")
+      .without_default();
   app.add_option("--seeds", options.seeds, "A JSON file with a seed per exercise, instead of a key").without_default();
+  app.add_option("--moodle-worksheet", options.moodle_worksheet,
+                 "Moodle's grading worksheet; OUT/moodle.csv gets its rows with grades, to import")
+      .type_name("FILE")
+      .without_default();
+  app.add_option("--canvas-gradebook", options.canvas_gradebook,
+                 "Canvas' exported gradebook; OUT/canvas.csv gets its rows with grades, to import")
+      .type_name("FILE")
+      .without_default();
+  app.add_option("--canvas-column", options.canvas_column,
+                 "The assignment's heading there, \"Lab 1 (12345)\", or the number in it; left out: the only one")
+      .type_name("NAME")
+      .without_default();
   app.add_option("--patience", options.patience, "How many times longer than usual a program may take")
       .without_default();
-  app.add_flag("--again", options.is_again, "Grade those too that are graded already");
+  app.add_flag("--again", options.is_again, "Also grade submissions that are graded already");
   app.add_flag("--any-release", options.takes_any_release, "Grade submissions of another release, too");
   app.add_flag("--reference-counts", options.reference_counts, "Give points for our own solutions, too");
   app.add_flag("--no-sandbox", options.goes_without_sandbox, "Grade even if not all protections are active here");

@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kLook{50};
+constexpr std::chrono::milliseconds kPollInterval{50};
 constexpr std::size_t kMostErrors = 256 << 10;
 
 // A process's resident memory; pages of files, which several processes may share, are counted separately.
@@ -149,7 +149,7 @@ Ended run_watched(const std::vector<std::string>& command, const std::vector<std
   while (!exit_code) {
     pollfd events[] = {{out.read_end.get(), POLLIN, 0}, {err.read_end.get(), POLLIN, 0}};
     // If both streams are closed, poll() only sleeps.
-    ::poll(events, 2, out.read_end.is_open() || err.read_end.is_open() ? static_cast<int>(kLook.count()) : 5);
+    ::poll(events, 2, out.read_end.is_open() || err.read_end.is_open() ? static_cast<int>(kPollInterval.count()) : 5);
     read_available(out.read_end, ended.output, allowance.output_bytes);
     read_available(err.read_end, ended.errors, kMostErrors);
     exit_code = poll_exit_code(pid);
@@ -158,7 +158,7 @@ Ended run_watched(const std::vector<std::string>& command, const std::vector<std
       break;
     }
     if (Clock::now() < next_look) continue;
-    next_look = Clock::now() + kLook;
+    next_look = Clock::now() + kPollInterval;
     if (group && group->holds(pid)) continue;  // the kernel watches these
     ended.is_out_of_memory |= end_largest(pid, allowance.memory_bytes);
   }

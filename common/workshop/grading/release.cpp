@@ -61,9 +61,9 @@ std::string git(const fs::path& root, std::vector<std::string> words, const std:
 Release parse_release(std::string_view text) {
   Release release{value_of(text, "release"), value_of(text, "commit")};
   if (!names_release(release.tag))
-    refuse(concat("says \"release: ", release.tag, "\", which is no word that begins with ", kReleaseTag));
+    refuse(concat("says \"release: ", release.tag, "\", which is not a word that begins with ", kReleaseTag));
   if (!is_hash(release.commit))
-    refuse(concat("says \"commit: ", release.commit, "\", which is no commit's hash of 7 to 64 hexadecimal digits"));
+    refuse(concat("says \"commit: ", release.commit, "\", which is not a commit's hash of 7 to 64 hexadecimal digits"));
   return release;
 }
 

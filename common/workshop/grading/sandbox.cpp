@@ -147,6 +147,16 @@ void Sandbox::let_pass(const fs::path& folder, const fs::path& top) const {
   }
 }
 
+fs::path Sandbox::closed_folder(const fs::path& path) const {
+  if (!is_root() || has_own_files()) return {};
+  fs::path folder;
+  for (const fs::path& part : path) {
+    folder /= part;
+    if ((fs::status(folder).permissions() & fs::perms::others_exec) == fs::perms::none) return folder;
+  }
+  return {};
+}
+
 void Sandbox::end_processes_of_user() const {
   if (!is_root() || kind_ == SandboxKind::kBubblewrap) return;
   (void)run_watched({confine_.string(), concat("user=", user_), "kill"}, {}, "/",

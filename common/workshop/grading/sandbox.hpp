@@ -78,6 +78,9 @@ class Sandbox {
   /// Lets the user for submissions traverse a folder and its parents up to `top`: needed if a sandbox has no files of
   /// its own. @throws std::filesystem::filesystem_error
   void let_pass(const std::filesystem::path& folder, const std::filesystem::path& top) const;
+  /// The outermost of a path's folders that the user for submissions may not enter, although a sandbox without files of
+  /// its own needs that; empty: there is none.
+  [[nodiscard]] std::filesystem::path closed_folder(const std::filesystem::path& path) const;
   /// Kills all processes of the user for submissions, if there is one.
   void end_processes_of_user() const;
 

@@ -1,11 +1,15 @@
 #include "grading/submissions.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/plain_text.hpp"
 #include "base/sha256.hpp"
+#include "grading/archive.hpp"
+#include "grading/class_download.hpp"
 
 namespace lockstep::grading {
 namespace {
@@ -29,17 +33,20 @@ std::string content_digest(const fs::path& path) {
 }
 
 // A submission that cannot be read (a folder without rights, a disk with errors) is retried in every grading.
-std::string basis_of(const fs::path& path, const std::string& settings_text) {
+std::string basis_of(const Task& task, const std::string& settings_text) {
   try {
-    return sha256_hex(settings_text + content_digest(path));
+    std::string text = settings_text + content_digest(task.submission);
+    if (task.origin) text += concat("\n", task.origin->student);
+    for (const std::string& note : task.notes) text += concat("\n", note);
+    return sha256_hex(text);
   } catch (const std::exception&) {
     return "cannot be read";  // the process that grades it reports the reason
   }
 }
 
 // A name that is valid in every path.
-std::string key_of(const fs::path& submission) {
-  std::string key = fs::is_directory(submission) ? submission.filename() : submission.stem();
+std::string key_of(const ReceivedEntry& entry) {
+  std::string key = entry.is_folder ? entry.name : fs::path(entry.name).stem().string();
   if (key.ends_with(".tar")) key.erase(key.size() - 4);
   std::ranges::replace_if(
       key,
@@ -51,31 +58,154 @@ std::string key_of(const fs::path& submission) {
   return key.starts_with('.') ? "_" + key : key;
 }
 
-bool is_archive(const fs::path& path) {
-  const std::string name = path.filename();
-  return name.ends_with(".zip") || name.ends_with(".tar") || name.ends_with(".tar.gz") || name.ends_with(".tgz");
+// A file that a student has handed in on Moodle or Canvas.
+struct Upload {
+  DownloadName name;
+  ReceivedFile file;
+};
+
+// Everything that one of them has handed in there.
+struct Student {
+  std::vector<Upload> uploads;
+  std::vector<ReceivedEntry> folders;  // without an archive in them
+};
+
+// True if the names cannot be Canvas': it gives each file of a student a number. An instructor may have named files
+// "week_1_2_anna.zip" and "week_1_2_bob.zip".
+bool repeats_numbers(const std::vector<ReceivedEntry>& entries) {
+  std::set<std::string> seen;
+  for (const ReceivedEntry& entry : entries)
+    if (const auto name = canvas_name(entry.name);
+        name && !entry.is_folder && !seen.insert(concat(name->key(), " ", name->upload)).second)
+      return true;
+  return false;
 }
+
+// The file of a folder that is not an archive, as an archive: numbers name it on the disk, and its name is in it.
+fs::path packed(const ReceivedEntry& folder, const fs::path& zip) {
+  constexpr std::uintmax_t kMostOfFile = (1 << 20) + 1;  // more is refused
+  constexpr std::size_t kMostFiles = 2001;
+  Files files;
+  for (const ReceivedFile& one : folder.files)
+    if (files.size() < kMostFiles && fs::file_size(one.path) <= kMostOfFile) files[one.name] = read_file(one.path);
+  write_zip(zip, files);
+  return zip;
+}
+
+// The place of the upload that counts: the latest archive, otherwise submission.zip, otherwise the first one.
+std::size_t chosen_upload(const std::vector<Upload>& uploads) {
+  const auto rank = [](const Upload& one) {
+    return std::tuple(is_archive_name(one.file.name), one.name.upload.size(), one.name.upload,
+                      one.file.name == "submission.zip");
+  };
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < uploads.size(); ++i)
+    if (rank(uploads[i]) > rank(uploads[best])) best = i;
+  return best;
+}
+
+std::string shown_name(const std::string& name) { return plain_text(name, 120, LineBreaks::kReplace); }
+
+std::vector<std::string> notes_on(const Student& student, std::size_t chosen) {
+  constexpr std::size_t kMost = 10;
+  std::vector<std::string> notes;
+  const Upload& upload = student.uploads[chosen];
+  if (upload.name.is_late) notes.emplace_back("late, says Canvas");
+  if (student.uploads.size() > 1) notes.push_back(concat("more than one file; graded: ", shown_name(upload.file.name)));
+  for (std::size_t i = 0; i < student.uploads.size() && notes.size() < kMost; ++i) {
+    if (i != chosen) notes.push_back(concat("not graded: ", shown_name(student.uploads[i].file.name)));
+    if (comparable_name(student.uploads[i].name.student) != comparable_name(upload.name.student))
+      notes.push_back(concat("the same number, but another name: ", student.uploads[i].name.student));
+  }
+  return notes;
+}
+
+// Collects the submissions of a class, by key.
+class Collection {
+ public:
+  Collection(const fs::path& unpacked, bool takes_canvas, std::vector<std::string>& ignored)
+      : unpacked_(unpacked), takes_canvas_(takes_canvas), ignored_(ignored) {}
+
+  void add(const ReceivedEntry& entry) {
+    if (const auto name = moodle_name(entry.name)) return add_from_moodle(entry, *name);
+    if (const auto name = canvas_name(entry.name); name && takes_canvas_ && !entry.is_folder)
+      return add_upload({*name, {name->file, entry.path}});
+    if (!entry.is_folder && !is_archive_name(entry.name)) return ignored_.push_back(entry.name);
+    Task task{.submission = place_of(entry), .key = key_of(entry)};
+    while (!keys_.insert(task.key).second) task.key += "_";
+    tasks_.push_back(std::move(task));
+  }
+
+  std::vector<Task> tasks() {
+    for (Task& task : tasks_)
+      if (const auto student = students_.find(task.key); task.origin && student != students_.end())
+        complete(task, student->second);
+    return std::move(tasks_);
+  }
+
+ private:
+  void add_from_moodle(const ReceivedEntry& entry, const DownloadName& name) {
+    if (name.kind != "file") return ignored_.push_back(entry.name);
+    if (!entry.is_folder) return add_upload({name, {name.file, entry.path}});
+    bool has_archive = false;
+    for (const ReceivedFile& file : entry.files) {
+      const bool is_archive = is_archive_name(file.name) && file.name.find('/') == std::string::npos;
+      if (is_archive) add_upload({name, file});
+      has_archive = has_archive || is_archive;
+    }
+    if (!has_archive) student_of(name).folders.push_back(entry);
+  }
+
+  void add_upload(Upload upload) { student_of(upload.name).uploads.push_back(std::move(upload)); }
+
+  Student& student_of(const DownloadName& name) {
+    const auto [student, is_new] = students_.try_emplace(name.key());
+    if (is_new) {
+      Task task{.key = name.key(), .origin = name};
+      keys_.insert(task.key);
+      tasks_.push_back(std::move(task));
+    }
+    return student->second;
+  }
+
+  void complete(Task& task, Student& student) {
+    if (student.uploads.empty()) {
+      task.submission = place_of(student.folders.front());
+      task.notes.emplace_back("no archive was handed in");
+      return;
+    }
+    const std::size_t chosen = chosen_upload(student.uploads);
+    task.submission = student.uploads[chosen].file.path;
+    task.origin = student.uploads[chosen].name;
+    task.notes = notes_on(student, chosen);
+    if (!is_archive_name(student.uploads[chosen].file.name))
+      task.notes.push_back(concat("not an archive: ", shown_name(student.uploads[chosen].file.name)));
+  }
+
+  fs::path place_of(const ReceivedEntry& entry) {
+    if (!entry.path.empty()) return entry.path;
+    return packed(entry, unpacked_ / concat("folder_", ++packed_, ".zip"));
+  }
+
+  const fs::path& unpacked_;
+  bool takes_canvas_;
+  std::vector<std::string>& ignored_;
+  std::vector<Task> tasks_;
+  std::set<std::string> keys_;
+  std::map<std::string, Student> students_;
+  int packed_ = 0;
+};
 
 }  // namespace
 
-std::vector<Task> find_submissions(const fs::path& folder, const std::string& settings_text,
+std::vector<Task> find_submissions(const fs::path& source, const std::string& settings_text, const fs::path& unpacked,
                                    std::vector<std::string>& ignored) {
-  std::vector<Task> tasks;
-  std::set<std::string> keys;
-  std::vector<fs::path> paths;
-  for (const auto& entry : fs::directory_iterator(folder)) paths.push_back(entry.path());
-  std::ranges::sort(paths);
-  for (const fs::path& path : paths) {
-    std::error_code unknown;
-    const fs::file_status status = fs::symlink_status(path, unknown);
-    if (!fs::is_directory(status) && !(fs::is_regular_file(status) && is_archive(path))) {
-      ignored.push_back(path.filename());
-      continue;
-    }
-    std::string key = key_of(path);
-    while (!keys.insert(key).second) key += "_";
-    tasks.push_back({path, key, basis_of(path, settings_text)});
-  }
+  const std::vector<ReceivedEntry> entries =
+      fs::is_directory(source) ? entries_of_folder(source, ignored) : entries_of_zip(source, unpacked, ignored);
+  Collection collection(unpacked, !repeats_numbers(entries), ignored);
+  for (const ReceivedEntry& entry : entries) collection.add(entry);
+  std::vector<Task> tasks = collection.tasks();
+  for (Task& task : tasks) task.basis = basis_of(task, settings_text);
   return tasks;
 }
 

@@ -38,18 +38,18 @@ bool is_chosen(const Exercise& exercise, const std::vector<std::string>& chosen)
          });
 }
 
-// The paths of a list in an exercise.json. A folder stands for its files except headers, which only declare.
-std::set<std::string> listed_files(const fs::path& root, const Exercise& exercise, const std::string& list,
-                                   const std::vector<std::string>& tracked) {
+// The strings of a list in an exercise.json.
+std::vector<std::string> list_of(const fs::path& root, const Exercise& exercise, const std::string& list) {
   const nlohmann::json json = parse_json(read_file(exercise.in(root / "exercises") / "exercise.json"));
-  std::set<std::string> files;
-  for (const std::string path : json.value(list, nlohmann::json::array())) {
-    const std::size_t before = files.size();
-    for (const std::string& file : tracked)
-      if (file == path || (is_below(file, path) && !file.ends_with(".hpp"))) files.insert(file);
-    if (files.size() == before)
-      throw FormatError(concat(exercise.id, ": ", list, " names ", path, ", which does not exist"));
-  }
+  return json.value(list, std::vector<std::string>());
+}
+
+// files_of() for what an exercise.json names in `list`.
+std::vector<std::string> existing_files_of(const Giveaway& named, const Exercise& exercise, const std::string& list,
+                                           const std::vector<std::string>& tracked) {
+  std::vector<std::string> files = files_of(named, tracked);
+  if (files.empty())
+    throw FormatError(concat(exercise.id, ": ", list, " names ", named.path, ", which does not exist"));
   return files;
 }
 
@@ -99,10 +99,27 @@ bool is_needed_of_tests(const std::string& path, const std::string& text_of_subj
 
 bool is_for_instructors(const std::string& path) {
   const std::string name = name_of(path);
-  if (name == "judge.cpp" || name.starts_with("mistakes.") || name.starts_with("alternatives.")) return true;
+  const bool is_of_judge = name == "judge.cpp" || name.starts_with("mistakes.") || name.starts_with("alternatives.");
+  if (is_of_judge && path.starts_with("tests/")) return true;
   return std::ranges::any_of(kForInstructors, [&](std::string_view each) {
     return each.ends_with('/') ? path.starts_with(each) : path == each;
   });
+}
+
+std::vector<Giveaway> giveaways_of(const fs::path& root, const Exercise& exercise) {
+  std::vector<Giveaway> giveaways;
+  for (const std::string& entry : list_of(root, exercise, "gives_away")) {
+    const std::size_t hash = std::min(entry.find('#'), entry.size());
+    giveaways.push_back({entry.substr(0, hash), entry.substr(std::min(hash + 1, entry.size()))});
+  }
+  return giveaways;
+}
+
+std::vector<std::string> files_of(const Giveaway& giveaway, const std::vector<std::string>& tracked) {
+  std::vector<std::string> files;
+  for (const std::string& file : tracked)
+    if (file == giveaway.path || (is_below(file, giveaway.path) && !file.ends_with(".hpp"))) files.push_back(file);
+  return files;
 }
 
 bool Plan::has(const std::string& path) const {
@@ -120,9 +137,12 @@ Plan plan_release(const fs::path& root, const std::vector<std::string>& tracked,
       others.insert(concat(exercise.chapter, "/", exercise.name));
       continue;
     }
-    for (const std::string& file : listed_files(root, exercise, "gives_away", tracked))
-      plan.giveaways[file].insert(exercise.id);
-    plan.shown.merge(listed_files(root, exercise, "may_show", tracked));
+    for (const Giveaway& giveaway : giveaways_of(root, exercise))
+      for (const std::string& file : existing_files_of(giveaway, exercise, "gives_away", tracked))
+        plan.giveaways[file].insert(exercise.id);
+    for (const std::string& path : list_of(root, exercise, "may_show"))
+      for (const std::string& file : existing_files_of({path, ""}, exercise, "may_show", tracked))
+        plan.shown.insert(file);
     plan.exercises.push_back(exercise);
   }
   leave_out_includers(root, tracked, plan);

@@ -22,6 +22,18 @@ struct Plan {
   [[nodiscard]] bool has(const std::string& path) const;
 };
 
+/// An entry of "gives_away" in an exercise.json: a source of the course that answers the exercise.
+struct Giveaway {
+  std::string path;      ///< A file, or a folder, which stands for its files except headers.
+  std::string function;  ///< "path#function": answers the exercise under a name of its own; empty: none is named.
+};
+
+/// @throws FormatError  The exercise.json is invalid. @throws IoError  There is none.
+[[nodiscard]] std::vector<Giveaway> giveaways_of(const std::filesystem::path& root, const exercise::Exercise& exercise);
+
+/// The sources that an entry stands for. @param tracked  All files of the course.
+[[nodiscard]] std::vector<std::string> files_of(const Giveaway& giveaway, const std::vector<std::string>& tracked);
+
 /// @param tracked  All files tracked by git. @param chosen  Exercises ("02.1") or chapters ("02"); empty: all.
 /// @throws UsageError  No exercise matches. @throws FormatError  A file that an exercise names does not exist.
 [[nodiscard]] Plan plan_release(const std::filesystem::path& root, const std::vector<std::string>& tracked,

@@ -7,6 +7,7 @@
 #include "base/file.hpp"
 #include "exercise_tool/shell.hpp"
 #include "release/plan.hpp"
+#include "release/repository.hpp"
 
 namespace lockstep::release {
 namespace {
@@ -22,7 +23,10 @@ void check_history(const fs::path& folder, std::vector<std::string>& problems) {
   if (!fs::exists(folder / ".git")) return;
   const FinishedProcess counted =
       exercise::run({"git", "-C", folder.string(), "rev-list", "--count", "--all"}, folder, Collect::kOutput);
-  if (counted.output != "1\n") problems.push_back("its git history is not one commit");
+  const int expected = expected_commits(folder);
+  if (counted.output == concat(expected, "\n")) return;
+  problems.push_back(expected == 1 ? "its git history is not one commit"
+                                   : concat("its git history is not one commit and ", expected - 1, " corrections"));
 }
 
 }  // namespace

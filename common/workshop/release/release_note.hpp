@@ -8,14 +8,18 @@ namespace lockstep::release {
 
 /// The contents of RELEASE.
 struct ReleaseNote {
-  std::string name;    ///< Name of the class: "ppc-2026".
-  std::string commit;  ///< The course's full commit hash.
-  std::string date;    ///< "2026-11-23"
-  std::string system;  ///< The system that compiled its objects: "debian 12 x86_64".
-  std::string key;     ///< 32 hexadecimal digits; only the secret's owner can compute it.
+  std::string name;               ///< Name of the class: "ppc-2026".
+  std::string commit;             ///< The course's full commit hash.
+  std::string date;               ///< "2026-11-23"
+  std::string system;             ///< The system that compiled its objects: "debian 12 x86_64".
+  std::string key;                ///< 32 hexadecimal digits; only the secret's owner can compute it.
+  std::string exercises = "all";  ///< Or those chosen: "00 01 02.1". Empty: an older release does not say.
+  int correction = 0;             ///< How many corrections it has had.
 
-  /// The tag, "release-ppc-2026"; a submission's manifest names it.
-  [[nodiscard]] std::string tag() const { return "release-" + name; }
+  /// The tag, "release-ppc-2026", after corrections "release-ppc-2026.1"; a submission's manifest names it.
+  [[nodiscard]] std::string tag() const {
+    return "release-" + name + (correction > 0 ? "." + std::to_string(correction) : "");
+  }
 };
 
 /// This machine's distribution, its version and the processor's architecture, as RELEASE names them.
@@ -23,6 +27,9 @@ struct ReleaseNote {
 
 /// One line per entry: `release: release-ppc-2026`.
 [[nodiscard]] std::string to_text(const ReleaseNote& note);
+
+/// The note with this text. @throws UsageError  It is not one that to_text() has written.
+[[nodiscard]] ReleaseNote parse_release_note(const std::string& text);
 
 /// Reads the secret from a file; if there is none, makes a secret and a file that only its owner can read.
 /// @throws IoError

@@ -42,7 +42,7 @@ int bench(const Arguments& arguments) {
   for (const auto& [name, command] : benchmarks) names.push_back(name);
   const bool wants_help = arguments.empty() || arguments.front() == "--help" || arguments.front() == "-h";
   if (wants_help) {
-    std::cout << "Usage: ./lockstep bench NAME [options]\n\nMeasures Lockstep on this machine, beside those other "
+    std::cout << "Usage: ./lockstep bench NAME [options]\n\nMeasures Lockstep on this machine, beside the other "
                  "libraries that are installed.\n";
     std::cout << (names.empty() ? "No benchmark is built.\n" : "There are:\n");
     for (const std::string& name : names) std::cout << "  ./lockstep bench " << name << "\n";

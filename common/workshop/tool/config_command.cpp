@@ -64,8 +64,8 @@ int config(const Arguments& arguments) {
   fs::path file;
   bool is_default = false;
   CommandLine app(
-      "Asks how ./lockstep launch shall start jobs on this machine, and writes a file with the answers.\n"
-      "launch reads that file where no other is named; its own options go before the file's values.",
+      "Asks how ./lockstep launch should start jobs on this machine, and writes a file with the answers.\n"
+      "launch reads that file if no other is named; its own options override the file's values.",
       "lockstep config");
   app.add_option("--config,--config-file,--config_file", file,
                  "The file to write ($XDG_CONFIG_HOME/lockstep/config.json if left out; without XDG_CONFIG_HOME in "

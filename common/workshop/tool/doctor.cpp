@@ -53,7 +53,7 @@ int doctor(const Arguments& arguments) {
       "Says what this machine has, and what is missing: a report to paste into a question. With --test it also says,\n"
       "within a minute, whether this machine can train.",
       "lockstep doctor");
-  app.add_flag("--test", is_test, "Train a tiny model as several ranks, by every way to communicate, and compare");
+  app.add_flag("--test", is_test, "Train a tiny model as several ranks, with every backend, and compare");
   app.add_option("--num-processes,--num_processes,--nproc", ranks, "Ranks of the test");
   app.add_option("--limit", limit_s, "Seconds that the test may take").check(positive_number());
   app.footer(kFooter);

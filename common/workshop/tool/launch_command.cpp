@@ -130,10 +130,10 @@ void add_options(CommandLine& app, LaunchOptions& options) {
   app.add_option("--nproc,--nproc-per-node,--nproc_per_node", options.nproc,
                  "Number of ranks, or auto (if left out) for as many as suit the machine");
   app.add_option("--num-processes,--num_processes", options.processes, "The same, by Accelerate's name");
-  app.add_option(
-         "--mixed-precision,--mixed_precision", options.precision,
-         "What programs with an Accelerator compute in, unless they choose themselves: no, bf16, or fp16 on cuda "
-         "and emulated (LOCKSTEP_MIXED_PRECISION)")
+  app.add_option("--mixed-precision,--mixed_precision", options.precision,
+                 "The type in which programs with an Accelerator compute, unless they choose themselves: no, bf16, or "
+                 "fp16 on cuda "
+                 "and emulated (LOCKSTEP_MIXED_PRECISION)")
       .check(one_of({"no", "bf16", "fp16"}));
   app.add_option("--config,--config-file,--config_file", options.config_file,
                  "A file that ./lockstep config has written; its values stand in for options that are left out "
@@ -146,7 +146,7 @@ void add_options(CommandLine& app, LaunchOptions& options) {
   app.add_flag("--standalone", options.is_standalone, "Accepted for compatibility with torchrun: a job on one machine");
   app.add_option("--grace", options.grace_s,
                  "Seconds from SIGTERM to SIGKILL when the ranks are ended (LOCKSTEP_GRACE_SECONDS): time for a "
-                 "checkpoint, and no more than what ends the job leaves (Slurm's KillWait, a preemption's notice)")
+                 "checkpoint; at most what the scheduler allows (Slurm's KillWait, the notice before a preemption)")
       .check(real_number(0, static_cast<double>(launch::kLongestGrace.count())));
   add_fault_option(app, options.faults);
   add_log_options(app, options.logs);

@@ -31,9 +31,9 @@ constexpr std::array<std::string_view, 25> kOwnOptions = {
     "--master-addr",     "--master_addr",    "--master-port",   "--master_port",   "--standalone"};
 
 // Variables that belong to one process or host, or that reach the agents in another way.
-constexpr std::array<std::string_view, 9> kKeptVariables = {
-    "LOCKSTEP_TOKEN",      "LOCKSTEP_TOKEN_FILE", "LOCKSTEP_SSH",          "LOCKSTEP_STORE",   "LOCKSTEP_PORT",
-    "LOCKSTEP_GENERATION", "LOCKSTEP_FLIGHT_DIR", "LOCKSTEP_BIND_ADDRESS", "LOCKSTEP_PROGRESS"};
+constexpr std::array<std::string_view, 10> kKeptVariables = {
+    "LOCKSTEP_TOKEN",      "LOCKSTEP_TOKEN_FILE", "LOCKSTEP_SSH",          "LOCKSTEP_STORE",    "LOCKSTEP_PORT",
+    "LOCKSTEP_GENERATION", "LOCKSTEP_FLIGHT_DIR", "LOCKSTEP_BIND_ADDRESS", "LOCKSTEP_PROGRESS", "LOCKSTEP_TERMINAL"};
 
 template <typename List>
 bool contains(const List& list, std::string_view word) {
@@ -212,7 +212,7 @@ void add_hosts_options(CommandLine& app, HostsOptions& options) {
       .type_name("OPTIONS")
       .without_default();
   app.add_option("--env", options.variables,
-                 "With --hostfile: a variable that the ranks shall have, NAME as it is here or NAME=VALUE, beside "
+                 "With --hostfile: a variable for the ranks, NAME as it is set here or NAME=VALUE, in addition to "
                  "LOCKSTEP_*, NCCL_* and OMP_NUM_THREADS. May be given several times")
       .type_name("NAME")
       .without_default();

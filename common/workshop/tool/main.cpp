@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <iomanip>
+#include <filesystem>
 #include <iostream>
 
 #include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "base/nearest_match.hpp"
+#include "base/terminal.hpp"
 #include "tool/command.hpp"
 #include "tool/project.hpp"
 
@@ -51,18 +52,25 @@ constexpr std::array kCommands = {
 constexpr std::array kExerciseWords = {"start", "check", "watch",         "why",  "hint",   "compare", "progress",
                                        "case",  "reset", "use-reference", "next", "author", "predict"};
 
+const std::string kExercises = "lockstep_exercises";  // that program
+
 // Handled by the program for submitting and grading.
 constexpr std::array kGradingWords = {"submit", "grade"};
+
+constexpr std::size_t kHelpColumn = 44;  // where the summaries begin
 
 constexpr std::string_view kRelease = "release";  // handled by a third program
 
 void print_what_next() {
-  std::cout << "Lockstep: multi-GPU training from a TCP socket to a GPT. What next?\n\n"
-               "  ./lockstep train               train a GPT on several ranks, and see text that it writes\n"
-               "  ./lockstep next                the exercises: where you are, and what is next\n"
-               "  ./lockstep run 01              chapter 01: the first all-reduce; README.md lists the chapters\n"
-               "  ./lockstep test                run all tests\n"
-               "  ./lockstep --help              list all commands\n";
+  constexpr std::size_t kSummaryColumn = 21;
+  std::cout << wrap_for(STDOUT_FILENO, "Lockstep: multi-GPU training from a TCP socket to a GPT. What next?\n\n")
+            << wrap_for(STDOUT_FILENO,
+                        "  ./lockstep train   train a GPT on several ranks, and see text that it writes\n"
+                        "  ./lockstep next    the exercises: where you are, and what is next\n"
+                        "  ./lockstep run 01  chapter 01: the first all-reduce; README.md lists the rest\n"
+                        "  ./lockstep test    run all tests\n"
+                        "  ./lockstep --help  list all commands\n",
+                        kSummaryColumn);
 }
 
 void print_help() {
@@ -72,15 +80,19 @@ void print_help() {
     if (command.group != group) std::cout << "\n" << command.group << ":\n";
     group = command.group;
     const std::string words = concat(command.name, command.usage.empty() ? "" : " ", command.usage);
-    std::cout << "  " << std::left << std::setw(42) << words << command.summary << "\n";
+    const std::string padding(kHelpColumn - 2 - std::min(kHelpColumn - 2, words.size()), ' ');
+    std::cout << wrap_for(STDOUT_FILENO, concat("  ", words, padding, command.summary, "\n"), kHelpColumn);
   }
   std::cout << "\nexercises:\n"
-               "  start 02.1, check, watch, why, hint       begin one, try your code, learn what is wrong\n"
-               "  compare, progress, reset, use-reference   ours beside yours, all exercises, begin anew, go on\n"
-               "  case 06.A                                 find out what is wrong with a program\n"
-               "  predict 02                                say what a chapter's programs will print, then see\n"
-               "  submit, grade                             one zip for your instructor; grade a class\n"
-               "  release                                   the repository that students get, without answers\n";
+            << wrap_for(
+                   STDOUT_FILENO,
+                   "  start 02.1, check, watch, why, hint       begin one, try your code, learn what is wrong\n"
+                   "  compare, progress, reset, use-reference   ours beside yours, all exercises, begin anew, go on\n"
+                   "  case 06.A                                 find out what is wrong with a program\n"
+                   "  predict 02                                say what a chapter's programs will print, then see\n"
+                   "  submit, grade                             one zip for your instructor; grade a class\n"
+                   "  release                                   the repository that students get, without answers\n",
+                   kHelpColumn);
 }
 
 [[noreturn]] void hand_over(const std::string& program, const Arguments& arguments) {
@@ -89,17 +101,23 @@ void print_help() {
   become(command);
 }
 
+/// The exercises' own program, if it is built, says where the learner is.
+int show_what_next() {
+  print_what_next();
+  const Project project = find_project();
+  if (!std::filesystem::exists(project.programs / kExercises)) return 0;
+  std::cout << "\n" << std::flush;
+  hand_over(kExercises, {"next"});
+}
+
 int dispatch(const Arguments& words) {
-  if (words.empty()) {
-    print_what_next();
-    return 0;
-  }
+  if (words.empty()) return show_what_next();
   if (words.front() == "--help" || words.front() == "-h" || words.front() == "help") {
     print_help();
     return 0;
   }
   const auto is_one_of = [&](const auto& list) { return std::ranges::find(list, words.front()) != list.end(); };
-  if (is_one_of(kExerciseWords)) hand_over("lockstep_exercises", words);
+  if (is_one_of(kExerciseWords)) hand_over(kExercises, words);
   if (is_one_of(kGradingWords)) hand_over("lockstep_grade", words);
   if (words.front() == kRelease) hand_over("lockstep_make_release", {words.begin() + 1, words.end()});
   const auto chosen = std::find_if(kCommands.begin(), kCommands.end(),

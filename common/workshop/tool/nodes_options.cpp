@@ -123,7 +123,7 @@ void add_nodes_options(CommandLine& app, NodesOptions& options) {
   app.add_option(
          "--rdzv-conf,--rdzv_conf", options.configuration,
          "join_timeout=SECONDS until all hosts must be there (LOCKSTEP_JOIN_SECONDS), last_call_timeout=SECONDS "
-         "for more than the least number of them, is_host=true where --rdzv-endpoint is this host")
+         "for more than the least number of them, is_host=true on the host of --rdzv-endpoint")
       .without_default();
   app.add_option("--master-addr,--master_addr", options.master_host,
                  "As torchrun's: instead of --rdzv-endpoint, the address of host 0");
@@ -150,7 +150,7 @@ std::optional<launch::AgentOptions> agent_options(const NodesOptions& options, b
   if (agent.max_nodes == 1 && options.max_restarts == 0) return std::nullopt;
   if (agent.max_nodes > 1 || has_endpoint) agent.endpoint = endpoint_of(options);
   if (agent.max_nodes > 1 && agent.endpoint.port == 0 && !options.may_choose_port) {
-    throw UsageError("--rdzv-endpoint: port 0 cannot be met at; all hosts must give the same port");
+    throw UsageError("--rdzv-endpoint: hosts cannot meet at port 0; give all of them the same port");
   }
   const bool has_fixed_rank = agent.min_nodes == agent.max_nodes && options.node_rank >= agent.max_nodes;
   if (has_fixed_rank) {

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <iostream>
 #include <optional>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/nearest_match.hpp"
@@ -19,11 +21,20 @@ constexpr const char* kUsage =
     "Runs a program of chapter NN; without a program, lists those of the chapter.\n"
     "With --nproc N it is started as N ranks (programs that start their own ranks need none).\n"
     "Options without a program are for the chapter's trainer, as in ./lockstep run 06 --no-sync.\n"
-    "./lockstep run 06 --mine [--nproc N] [options] trains with our code, then with your files of the exercises that\n"
-    "have passed, and draws both loss curves.\n";
+    "./lockstep run 06 --mine [--nproc N] [options], or run 09 --mine, trains with our code, then with your files of "
+    "the\n"
+    "exercises that have passed, and draws both loss curves.\n";
 
-// The program that `lockstep train` runs.
-constexpr const char* kTrainer = "train_gpt_ddp";
+// The program that `./lockstep run NN` runs if options follow and no program.
+struct Trainer {
+  std::string_view chapter;
+  std::string_view program;
+  int (*command)(const Arguments&) = nullptr;  // starts it with the options; null: as any program of the chapter
+};
+constexpr std::array kTrainers{
+    Trainer{"06", "train_gpt_ddp", train},
+    Trainer{"09", "train_gpt_sharded"},
+};
 
 std::vector<std::string> names_in(const fs::path& folder, const std::string& extension) {
   std::vector<std::string> names;
@@ -93,12 +104,15 @@ int run_chapter(const Arguments& arguments) {
     return 0;
   }
   const Project project = find_project();
-  const Request request = parse(arguments);
+  Request request = parse(arguments);
   const fs::path chapter = find_chapter(project, request.chapter);
   const std::vector<std::string> programs = programs_of(chapter);
-  const bool has_options = arguments.size() > 1;
-  if (!request.program && has_options && std::find(programs.begin(), programs.end(), kTrainer) != programs.end()) {
-    return train({arguments.begin() + 1, arguments.end()});
+  if (!request.program && arguments.size() > 1) {
+    const std::string number = chapter.filename().string().substr(0, 2);
+    const auto trainer = std::ranges::find(kTrainers, number, &Trainer::chapter);
+    if (trainer != kTrainers.end() && trainer->command != nullptr)
+      return trainer->command({arguments.begin() + 1, arguments.end()});
+    if (trainer != kTrainers.end()) request.program = trainer->program;
   }
   if (!request.program) {
     std::cout << "Programs of " << chapter.filename().string() << " (its lesson: " << (chapter / "README.md").string()

@@ -11,7 +11,7 @@ struct SelfTestRun {
   std::string title;    ///< "ring, TCP"
   std::string backend;  ///< As the program self_test expects it.
   std::string device;   ///< "cpu" or "cuda".
-  std::string remedy;   ///< What to do if it fails.
+  std::string remedy;   ///< Advice if it fails.
   int world_size = 2;
   bool is_extra = false;  ///< Training works even if this job fails.
 };

@@ -55,7 +55,7 @@ int trace(const Arguments& arguments) {
   CommandLine app("Shows what the ranks of a job do, or the last collectives of one that failed", "lockstep trace");
   app.add_flag("--last-failure", last_failure, "The job that failed last on this machine");
   app.add_flag("--live", is_live, "A job that runs: who waits for whom, in which collective, at which line");
-  app.add_option("job", job, "With --live: the job, where several run, or the folder that LOCKSTEP_FLIGHT_DIR names");
+  app.add_option("job", job, "With --live: the job, if several run, or the folder that LOCKSTEP_FLIGHT_DIR names");
   app.add_option("--count", count, "Collectives shown per rank, newest last").check(whole_number(1, 1000));
   app.add_option("--seconds", seconds, "With --live: how long the job is watched").check(real_number(0.1, 60));
   app.add_option("--collectives", collectives,

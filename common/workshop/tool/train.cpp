@@ -66,7 +66,7 @@ int train(const Arguments& arguments) {
               << ", suits the machine\n"
               << "  --grace SECONDS             From SIGTERM to SIGKILL when the training is stopped, here "
               << format_seconds(launch::default_grace()) << ": time\n"
-              << "                              for a checkpoint, and no more than what ends the job leaves\n"
+              << "                              for a checkpoint, at most what the scheduler allows\n"
               << "\nand all options of " << kTrainProgram << ":\n\n"
               << std::flush;
     become(job.command);

@@ -12,7 +12,7 @@ from .pages import Page, Section, neighbours, relative
 
 _TEMPLATES = {"front": "front.html", "pair": "pair.html", "source": "source.html", "folder": "folder.html",
               "reference": "reference.html", "reference-index": "reference_index.html", "names": "names.html",
-              "panels": "panels.html", "contents": "contents.html", "chapter": "chapter.html"}
+              "panels": "panels.html", "panel": "panel.html", "contents": "contents.html", "chapter": "chapter.html"}
 
 
 class Frame:

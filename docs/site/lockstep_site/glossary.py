@@ -29,6 +29,7 @@ class Glossary:
     def __init__(self, page: Page | None):
         self._url = page.url if page else ""
         self._entries: dict[str, tuple[str, str]] = {}  # term in lower case -> (anchor, meaning)
+        self._exact: dict[str, str] = {}  # the spelling of those with capitals inside: "zero" is not ZeRO
         self.rows: list[list[str]] = []  # for the search: (address, part of the book, page, term, meaning)
         if page is not None and page.body is not None:
             self._read(page.body)
@@ -49,8 +50,10 @@ class Glossary:
             if "(of" in name:  # one of several meanings: which one, a link could not know
                 continue
             for term in re.sub(r"\(([^)]*)\)", r", \1", name).split(", "):
-                if term.strip() and term.strip() not in _EVERYDAY and "_" not in term:
-                    self._entries.setdefault(term.strip().lower(), (anchor, meaning))
+                if (term := term.strip()) and term not in _EVERYDAY and "_" not in term:
+                    self._entries.setdefault(term.lower(), (anchor, meaning))
+                    if term[1:] != term[1:].lower():
+                        self._exact[term.lower()] = term
 
     def link(self, page: Page) -> None:
         """Links the first use of each term in the running text of `page`."""
@@ -80,7 +83,7 @@ class Glossary:
         last = before
         for match in self._pattern.finditer(text):
             anchor, meaning = self._entries[match.group(1).lower()]
-            if anchor in used:
+            if anchor in used or self._exact.get(match.group(1).lower(), match.group(1)) != match.group(1):
                 continue
             used.add(anchor)
             link = html.Element("a", {"class": "term", "href": f"{relative(self._url, page.url)}#{anchor}", "title": meaning})

@@ -53,6 +53,8 @@ class Resolver:
             if target.endswith(_PICTURES):
                 self.wanted.pictures.add(target)
                 return target
+            if target.startswith("docs/site/panels/") and target.endswith(".html"):
+                return target.removeprefix("docs/site/")  # a panel is a page of the site
             return self.wanted.source(target, anchor)
         if target in self.repository.folders:
             self.wanted.folders.add(target)

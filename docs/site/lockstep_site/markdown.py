@@ -8,7 +8,7 @@ from html import escape
 
 from lxml import html
 
-from . import highlight
+from . import highlight, panels
 from .pages import Heading, Page
 
 _EXTENSIONS = ["table", "strikethrough", "autolink", "tasklist"]
@@ -43,6 +43,7 @@ def anchor_of(heading: str) -> str:
 def fill(page: Page, text: str) -> None:
     """Renders `text` into `page`: body, title, headings, and what a lesson says about itself."""
     body = render(text)
+    panels.take_marks(body)
     html.etree.strip_tags(body, html.etree.Comment)
     _take_headings(page, body)
     _take_navigation_line(body)

@@ -26,12 +26,15 @@ def entries_of(page: Page, section: Section) -> list[list[str]]:
     if page.body is None:
         return []
     title = f"{page.number} {page.title}".strip()
+    if page.kind == "panel":
+        return [[page.url, section.title, title, "", page.data["text"], page.data["ideas"]]]
     return [[page.url + (f"#{anchor}" if anchor else ""), section.title, title, heading, text]
             for anchor, heading, text in _sections(page) if heading or text]
 
 
 def script(entries: list[list[str]]) -> str:
-    """Sets window.searchIndex; each entry is [address, part of the book, page, heading, text]."""
+    """Sets window.searchIndex; each entry is [address, part of the book, page, heading, text], and of a panel also
+    the ideas that it is about."""
     lines = ",\n".join(json.dumps(entry, ensure_ascii=False, separators=(",", ":")) for entry in entries)
     return f"window.searchIndex = [\n{lines}\n];\n"
 

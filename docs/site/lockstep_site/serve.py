@@ -1,8 +1,10 @@
-"""Shows the finished site on this machine, until Ctrl-C."""
+"""Shows a site on this machine, until Ctrl-C."""
 
 from __future__ import annotations
 
 import functools
+import sys
+import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -16,17 +18,28 @@ class _Quiet(SimpleHTTPRequestHandler):
         super().end_headers()
 
 
-def serve(site: Path, port: int) -> int:
-    """Serves `site` on the loopback interface; port 0 is any free one."""
-    try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), functools.partial(_Quiet, directory=str(site)))
-    except OSError as error:
-        print(f"lockstep docs: cannot listen on port {port} ({error.strerror}); leave out --port for a free one", flush=True)
-        return 1
-    with server:
-        print(f"http://127.0.0.1:{server.server_address[1]}/  (Ctrl-C ends it)", flush=True)
+class Server:
+    """Serves what is in the folder `site` at each moment, on the loopback interface; port 0 is any free one."""
+
+    def __init__(self, site: Path, port: int) -> None:
         try:
-            server.serve_forever()
+            self._server = ThreadingHTTPServer(("127.0.0.1", port), functools.partial(_Quiet, directory=str(site)))
+        except OSError as error:
+            sys.exit(f"lockstep docs: cannot listen on port {port} ({error.strerror}); leave out --port for a free one")
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self.address = f"http://127.0.0.1:{self._server.server_address[1]}/"
+
+    def __enter__(self) -> Server:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def wait(self) -> None:
+        """Until Ctrl-C."""
+        try:
+            self._thread.join()
         except KeyboardInterrupt:
             print()
-    return 0

@@ -7,19 +7,15 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from lxml import html
-
 from . import doxygen, front, markdown, pairs, pictures, search, sources
 from .check import Checker
 from .frame import Frame
 from .glossary import GLOSSARY, Glossary
 from .links import Resolver
-from .pages import Page, markdown_pages, relative, sections_of
+from .pages import Page, markdown_pages, sections_of
+from .panels import Panels, mark_problems
 from .reference import Reference
 from .repository import Repository
-
-_PANELS = "docs/site/panels/"
-_PANEL_ORDER = ["step_together", "ring", "overlap", "budgets", "warp"]  # as the chapters come to them; others follow
 
 
 @dataclass
@@ -40,22 +36,28 @@ def build(root: Path, out: Path) -> Result:
     texts = markdown_pages(repository)
     for page in texts:
         markdown.fill(page, repository.text(page.source))
+        problems += mark_problems(repository, page.source)
     resolver = Resolver(repository, texts, problems)
-    for page in texts:
+    panels = Panels(repository)
+    illustrated = texts + list(panels.pages.values())
+    for page in illustrated:
         resolver.rewrite(page)
-    _write_pictures(repository, texts, resolver.wanted.pictures, out)
+    _write_pictures(repository, illustrated, resolver.wanted.pictures, out)
+    for page in illustrated:
+        panels.place(page)
+    problems += panels.unplaced()
     glossary = Glossary(next((page for page in texts if page.source == GLOSSARY), None))
     for page in texts:
         glossary.link(page)
 
-    panels = _copy_panels(repository, resolver, out)
+    panels.copy(resolver, out)
     derived = [page for path in pairs.derived_files(repository) if (page := pairs.pair_page(repository, path, problems))]
     for page in derived:
         resolver.wanted.source(page.data["path"])
         resolver.wanted.source(page.data["base_path"])
     reference = Reference(repository, xml, headers, resolver.wanted)
-    pages = texts + derived + panels + reference.pages()
-    _relate(repository, pages, reference)
+    pages = texts + derived + panels.in_order() + reference.pages()
+    _relate(pages, reference, panels)
     _finish(repository, pages, glossary.rows + reference.entries(), reference.urls(), resolver, out, problems)
     problems += Checker(out).problems()
     return Result(len(list(out.rglob("*.html"))), problems, repository.is_release)
@@ -78,49 +80,13 @@ def _write_pictures(repository: Repository, pages: list[Page], wanted: set[str],
         pictures.show(page, shown)
 
 
-def _copy_panels(repository: Repository, resolver: Resolver, out: Path) -> list[Page]:
-    """Copies docs/site/panels, and makes the page that lists what is in it. Only links to Markdown files and sources
-    change: in the repository they name the file, here its page."""
-    listed = []
-    for path in repository.files:
-        if not path.startswith(_PANELS):
-            continue
-        target = out / "panels" / path[len(_PANELS):]
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if not path.endswith(".html"):
-            shutil.copyfile(repository.root / path, target)
-        else:
-            url = "panels/" + path[len(_PANELS):]
-            text = re.sub(r'(?<=href=")\.\./[^"]+', lambda match: _at_home(resolver, path, match.group(0), url),
-                          repository.text(path))
-            target.write_text(text, encoding="utf-8")
-            tree = html.fromstring(text.encode())
-            page = Page(url=url, section="panels", kind="copied",
-                        title=(tree.findtext(".//title") or target.stem).split(" · ")[0].strip())
-            page.summary = next((tag.get("content") or "" for tag in tree.iter("meta") if tag.get("name") == "description"), "")
-            listed.append(page)
-    if not listed:
-        return []
-    names = [Path(page.url).stem for page in listed]
-    listed = [listed[names.index(name)] for name in sorted(
-        names, key=lambda name: (_PANEL_ORDER.index(name) if name in _PANEL_ORDER else len(_PANEL_ORDER), name))]
-    overview = Page(url="panels/index.html", title="Moving pictures", section="panels", kind="panels")
-    overview.data["panels"] = listed
-    return [overview, *listed]
-
-
-def _at_home(resolver: Resolver, path: str, link: str, url: str) -> str:
-    """Where a link of a panel leads to in the site; as it is where it names a page of the site already."""
-    address = resolver.address(path, link)
-    return relative(address, url) if address else link
-
-
-def _relate(repository: Repository, pages: list[Page], reference: Reference) -> None:
-    """What a chapter's page lists at its end: its pairs, its exercises, its headers."""
+def _relate(pages: list[Page], reference: Reference, panels: Panels) -> None:
+    """What a chapter's page lists at its end: its panels, its pairs, its exercises, its headers."""
     for page in pages:
         if page.kind != "chapter":
             continue
         folder = page.source.split("/")[1]
+        page.data["panels"] = panels.of(page)
         page.data["pairs"] = [other for other in pages if other.section == "pairs" and other.number == page.number]
         page.data["exercises"] = [other for other in pages if other.source.startswith(f"exercises/{folder}/")]
         page.data["library"] = [(header.name, header.url) for header in reference.headers if header.module == folder]
@@ -138,11 +104,10 @@ def _finish(repository: Repository, pages: list[Page], words: list[list[str]], d
     readme = next(page for page in pages if page.source == "README.md")
     entries = [entry for section in sections for page in section.pages for entry in search.entries_of(page, section)]
     front.prepare(readme, [page for page in pages if page.kind == "chapter"],
-                  [page for page in pages if page.kind == "copied"])
+                  [page for page in pages if page.kind == "panel"])
     pages = pages + [Page(url="contents.html", title="Contents", section="", kind="contents")]
     for page in pages:
-        if page.kind != "copied":
-            frame.write(page)
+        frame.write(page)
     for path, anchors in sorted(resolver.wanted.sources.items()):
         page = sources.source_page(repository, path, anchors, problems)
         page.data["reference"] = documented.get(path, "")

@@ -45,6 +45,9 @@
 
   const modelNow = () => ({parameters: parameters.value * 1e9, layers: layers.value, hidden: hidden.value, heads: heads.value, sequence: sequence.value});
   const trainingNow = () => ({precision: precision.value, optimizer: optimizer.value, recompute: recompute.value, microBatch: microBatch.value});
+  // Of the model that the question is about: the settings at the start, whatever they are now.
+  const atStart = [modelNow(), trainingNow()];
+  const plainUse = (gpus, level = 0) => budget.memoryUse(...atStart, level, gpus);
   const named = (id, caption, head, rows) => {
     const made = table(caption, head, rows);
     made.id = id;
@@ -114,7 +117,7 @@
   const explanations = {
     data: 'each rank has the whole model and its part of the batch; at the end gradients are added up',
     model: 'each rank has some of the layers; the batch goes through rank after rank, and back',
-    tensor: 'each rank has a part of every layer; all meet four times in each layer',
+    tensor: 'each rank has a part of every layer; in each layer all meet twice in a forward pass and twice in a backward pass',
     pipeline: 'as model, but the batch comes in micro-batches that follow one another',
   };
 
@@ -151,6 +154,15 @@
     byId('strategy-table').replaceChildren(named('loads', 'GB of a rank', ['', 'weights', 'gradients', 'optimizer', 'activations', 'together', 'sent in a step'], rows));
   }
 
+  const kGpusAsked = 8;
+  Lockstep.question.ask({
+    when: 'Before you move a slider:', unit: 'GB', tolerance: 0.02, text: `plain data parallelism, ${general(atStart[0].parameters / 1e9)} billion parameters, ` +
+        `float32 and Adam. One GPU would need ${gb(plainUse(1).total)} GB. How much does each of ${kGpusAsked} GPUs need?`,
+    truth: () => {
+      const use = plainUse(kGpusAsked), isSame = use.total === plainUse(1).total;
+      return {value: use.total / 1e9, sentence: `Each of ${kGpusAsked} GPUs needs ${gb(use.total)} GB${isSame ? ', as much as one alone' : ''}. ` +
+          `If the optimizer\u2019s values, gradients and weights are split, it is ${gb(plainUse(kGpusAsked, budget.shardings.length - 1).total)} GB.`};
+    }});
   onResize(showAll);
   showAll();
 })();

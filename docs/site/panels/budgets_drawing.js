@@ -15,9 +15,10 @@
     const height = top + rows.length * row + 6;
     const picture = svg('svg', {viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label':
         `GB on each GPU: ${rows.map(({name, use}) => `${name} ${withDigits(use.total / 1e9, 1)}`).join('; ')}`});
+    const texts = [];  // drawn last, over the lines of the cards
     rows.forEach(({name, use}, i) => {
       const y = top + i * row + (narrow ? 18 : 4);
-      picture.append(svg('text', {x: narrow ? left : 0, y: narrow ? y - 4 : y + 19}, name));
+      texts.push(svg('text', {class: 'over', x: narrow ? left : 0, y: narrow ? y - 4 : y + 19}, name));
       let from = 0;
       for (const [key, label] of parts) {
         const gb = use[key] / 1e9;
@@ -27,7 +28,7 @@
         }
         from += gb;
       }
-      picture.append(svg('text', {x: x(from) + 6, y: y + 19, 'font-size': 13}, withDigits(from, 1)));
+      texts.push(svg('text', {class: 'over', x: x(from) + 6, y: y + 19, 'font-size': 13}, withDigits(from, 1)));
     });
     let last = -Infinity;
     for (const card of cardsGb) {
@@ -37,6 +38,7 @@
       if (at - last > 42) picture.append(svg('text', {class: 'soft', x: at, y: 13, 'text-anchor': 'middle', 'font-size': 12}, `${card} GB`));
       last = at;
     }
+    picture.append(...texts);
     return picture;
   }
 

@@ -17,9 +17,13 @@
   const bucket = number(controls, {id: 'bucket', label: 'Bucket size', min: 0.1, max: 1000, value: 25, scale: 'log', unit: 'MiB', change: redraw});
   const first = number(controls, {id: 'first', label: 'Size of the first bucket', min: 0.1, max: 1000, value: 1, scale: 'log', unit: 'MiB', change: redraw});
 
+  function linkNamed(wanted) {
+    const {alphaUs, oneWayGbS} = costs.knownLinks.find(({name}) => name === wanted);
+    return costs.linkOf(alphaUs, oneWayGbS);
+  }
+
   function settings(bytes) {
-    const known = costs.knownLinks.find(({name}) => name === link.value);
-    return {model: size.value, worldSize: ranks.value, link: costs.linkOf(known.alphaUs, known.oneWayGbS), backwardSeconds: backward.value / 1e3,
+    return {model: size.value, worldSize: ranks.value, link: linkNamed(link.value), backwardSeconds: backward.value / 1e3,
             firstBytes: Math.min(first.value * model.kMiB, bytes), bytes};
   }
 
@@ -88,6 +92,17 @@
 
   fileBox(byId('file'), {id: 'trace', label: 'Trace files', hint: 'of all ranks: choose them, or drop them here.', read: readFiles,
                          leave: () => { run = null; byId('steps').replaceChildren(); show(); }});
+  const sizesAsked = [1, 25, 1000];
+  Lockstep.question.ask({
+    when: 'Before you move a slider:', text: 'GPT-2 trains on 32 ranks that 100 GbE connects. Which bucket size leaves the least communication exposed?',
+    choices: sizesAsked.map(mib => [String(mib), `${mib} MiB`]),
+    truth: () => {
+      const asked = {model: '124m', worldSize: 32, link: linkNamed('100 GbE'), backwardSeconds: 0.15};
+      const lines = sizesAsked.map(mib => ({mib, ...model.timelineOf({...asked, firstBytes: model.kMiB, bytes: mib * model.kMiB})}));
+      const told = lines.map(({mib, exposed, buckets}) => `${mib} MiB (${buckets.length} buckets) leave ${readableTime(exposed)}`);
+      return {value: String(lines.reduce((best, line) => (line.exposed < best.exposed ? line : best)).mib),
+              sentence: `Of communication, ${told.slice(0, -1).join(', ')} and ${told.at(-1)} exposed, if backward takes ${readableTime(asked.backwardSeconds)}.`};
+    }});
   onResize(show);
   show();
 })();

@@ -1,5 +1,5 @@
 // Buckets of gradients that leave while backward still computes: the layout of chapters/06_gpt_ddp/ddp/bucket_layout.cpp
-// for the models of common/train/nn/gpt.cpp, and a timeline by the alpha-beta model. Also a real run's trace, step by step.
+// for the models of common/train/nn/gpt_part.cpp, and a timeline by the alpha-beta model. Also a real run's trace, step by step.
 // Pure: a page and node load it.
 'use strict';
 

@@ -169,6 +169,16 @@
 
   fileBox(byId('file'), {id: 'trace', label: 'Trace files', hint: 'choose them, or drop them here.', read: readFiles,
                          leave: () => { replay = traced = null; byId('calls').replaceChildren(); rebuild(); time.go(0); showCosts(); }});
+  const asked = {ranks: 4, bytes: 100e6};
+  Lockstep.question.ask({
+    when: 'Before you press Play:', text: `how many chunks does each of ${asked.ranks} ranks send, until all ranks hold all sums?`, unit: 'chunks',
+    truth: () => {
+      const sends = model.ringEvents(asked.ranks, asked.bytes, linkNow()).filter(({from}) => from === 0);
+      const added = sends.filter(({step}) => model.isReduceScatter(step, asked.ranks)).length;
+      const buffers = sends.reduce((sum, each) => sum + each.bytes, 0) / asked.bytes;
+      return {value: sends.length, sentence: `Each rank sends ${sends.length} chunks: ${added} that the next rank adds to its own, then ` +
+          `${sends.length - added} complete ones. That is ${shortNumber(buffers)} times the buffer.`};
+    }});
   takeLink(link.value);
   onResize(() => time.refresh());
   redraw();

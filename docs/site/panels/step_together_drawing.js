@@ -35,20 +35,49 @@
     return `${mantissa} × 10${[...exponent].map(each => (each === '-' ? '\u207b' : each === '+' ? '' : kRaised[each])).join('')}`;
   }
 
-  function replica(job, rank, {mostGradient, mostWeight, rule, digits}) {
-    const {parameters, gradient, loss} = job.replicas[rank], drift = job.driftOf(rank);
+  const rounded = value => (Number.isFinite(value) ? value.toFixed(3).replace('-', '\u2212') : '\u2013');
+
+  function replica(job, rank, {mostGradient, mostWeight, rule, digits, shownGradient, shownWeights, isMean}) {
+    const {gradient, loss} = job.replicas[rank], drift = job.driftOf(rank);
     const isShared = job.phase === 'reduced', hasGradient = job.phase !== 'ready';
     const steepest = hasGradient ? digits(Math.max(...gradient.map(Math.abs))) : '';
-    const drawn = hasGradient ? gradient : parameters.map(() => 0);
+    const drawn = hasGradient ? shownGradient : shownWeights.map(() => 0);
     const said = !hasGradient ? 'no gradient yet' : `${isShared ? 'mean gradient of all ranks' : 'own gradient'}, up to ${steepest}`;
     const apart = drift === 0 ? el('p', {class: 'same'}, rank === 0 ? 'the replica that others are compared with' : 'weights equal rank 0\u2019s, bit for bit') :
         el('p', {class: 'apart'}, `weights differ from rank 0\u2019s by up to ${magnitudeOf(drift)}`);
     return el('section', {class: `card replica r${rank}`, 'aria-label': `Rank ${rank}`},
         el('h3', {}, `Rank ${rank}`, el('small', {'data-loss': loss ?? ''}, loss === null ? '' : `loss ${digits(loss)}`)),
         el('p', {}, said),
-        bars(drawn, {most: mostGradient, className: isShared ? 'shared' : `fill r${rank}`, label: `Rank ${rank}: ${said}`}),
+        el('p', {class: 'numbers', 'aria-hidden': 'true'}, drawn.slice(0, 3).map(value => el('span', {}, hasGradient ? rounded(value) : '\u2013'))),
+        bars(drawn, {most: mostGradient, className: isShared && isMean ? 'shared' : `fill r${rank}`, label: `Rank ${rank}: ${said}`}),
         el('p', {}, 'weights'),
-        bars(parameters, {most: mostWeight, className: `fill r${rank}`, marks: rule, label: `Rank ${rank}: weights`}), apart);
+        bars(shownWeights, {most: mostWeight, className: `fill r${rank}`, marks: rule, label: `Rank ${rank}: weights`}), apart);
+  }
+
+  // Two weights of each rank as a ring in a plane, with the way that they have come. Equal replicas are rings in one place.
+  function plane(trails, rule, width) {
+    const height = 250, kFirst = 1, kSecond = 4, kEdge = 26;
+    const isShown = weights => weights.every(value => Math.abs(value) < 4);  // not what has left for infinity
+    const all = [rule, ...trails.flat().filter(isShown)];
+    const range = i => [Math.min(...all.map(weights => weights[i])), Math.max(...all.map(weights => weights[i]))];
+    const [left, right] = range(kFirst), [low, high] = range(kSecond);
+    const scale = Math.min((width - 2 * kEdge) / (right - left), (height - 2 * kEdge) / (high - low));
+    const x = weights => width / 2 + (weights[kFirst] - (left + right) / 2) * scale;
+    const y = weights => height / 2 - (weights[kSecond] - (low + high) / 2) * scale;
+    const at = weights => (isShown(weights) ? `${x(weights).toFixed(1)},${y(weights).toFixed(1)}` : null);
+    const ends = trails.map(trail => at(trail.at(-1))), places = new Set(ends).size;
+    const picture = svg('svg', {viewBox: `0 0 ${width} ${height}`, role: 'img',
+                                'aria-label': places === 1 ? 'All ranks are in one place' : `The ranks are in ${places} places`});
+    picture.append(svg('rect', {class: 'frame', x: 0.5, y: 0.5, width: width - 1, height: height - 1, rx: 6}),
+                   svg('path', {class: 'goal', d: `M${x(rule) - 6} ${y(rule)}h12M${x(rule)} ${y(rule) - 6}v12`}),
+                   svg('text', {class: 'soft', x: x(rule) + (x(rule) > width / 2 ? -10 : 10), y: y(rule) + 18,
+                                'text-anchor': x(rule) > width / 2 ? 'end' : 'start'}, 'where training should end'));
+    trails.forEach((trail, rank) => {
+      const way = trail.map(at).filter(Boolean);
+      picture.append(svg('polyline', {class: `stroke way r${rank}`, points: way.join(' ')}));
+      if (way.length > 0) picture.append(svg('circle', {class: `stroke ring r${rank}`, cx: way.at(-1).split(',')[0], cy: way.at(-1).split(',')[1], r: 4 + 2 * rank}));
+    });
+    return picture;
   }
 
   // Losses on a logarithmic axis; the thick line is the mean over ranks.
@@ -79,5 +108,5 @@
     return picture;
   }
 
-  Lockstep.stepDrawing = {bars, batch, replica, losses, magnitudeOf};
+  Lockstep.stepDrawing = {bars, batch, replica, losses, plane, magnitudeOf};
 })();

@@ -22,7 +22,7 @@
   // How wide a drawing may be whose letters should keep their size.
   const widthFor = (parent, most) => Math.max(280, Math.min(most, parent.clientWidth || most));
 
-  // Calls back when the page has become wider or narrower.
+  // Calls back when the page has become wider or narrower, or something has been unfolded (embedded.js).
   function onResize(draw) {
     let width = innerWidth;
     addEventListener('resize', () => {
@@ -30,6 +30,7 @@
       width = innerWidth;
       draw();
     });
+    addEventListener('redraw', draw);
   }
 
   // Says something to screen readers, once.
@@ -113,7 +114,8 @@
   //   stops()     ascending moments, from 0 to the end
   //   perSecond() how much of that passes in a second of playing
   //   draw(t)     shows the moment t; describe(t) is said at stops and by the slider
-  function clock(parent, {stops, perSecond, draw, describe}) {
+  //   ticks()     positions of the slider from start to end
+  function clock(parent, {stops, perSecond, draw, describe, ticks = () => 1000}) {
     let time = 0, frame = 0, lastTick = 0;
     const end = () => stops().at(-1);
     const play = el('button', {type: 'button', class: 'primary', id: 'play'}, 'Play');
@@ -123,7 +125,8 @@
     const scrub = el('input', {type: 'range', id: 'scrub', min: 0, max: 1000, step: 1, 'aria-label': 'Moment'});
     const tolerance = () => end() * 1e-6;
     const show = () => {
-      scrub.value = end() > 0 ? Math.round(1000 * time / end()) : 0;
+      scrub.max = ticks();
+      scrub.value = end() > 0 ? Math.round(ticks() * time / end()) : 0;
       scrub.setAttribute('aria-valuetext', describe(time));
       draw(time);
     };
@@ -165,7 +168,7 @@
     step.addEventListener('click', () => { stop(); go(nextStop(), true); });
     back.addEventListener('click', () => { stop(); go(previousStop(), true); });
     restart.addEventListener('click', () => { stop(); go(0, true); });
-    scrub.addEventListener('input', () => { stop(); go(scrub.value / 1000 * end(), false); });
+    scrub.addEventListener('input', () => { stop(); go(scrub.value / ticks() * end(), false); });
     parent.append(el('div', {class: 'clock'}, el('div', {class: 'buttons'}, play, step, back, restart), scrub));
     return {
       get time() { return time; },

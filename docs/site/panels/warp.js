@@ -73,6 +73,15 @@
     }
   });
   byId('trace-leave').textContent = 'Remove the counts';
+  const kStrideAsked = 8;
+  Lockstep.question.ask({
+    when: 'Before you move a slider:', unit: 'sectors', text: `32 lanes read every ${kStrideAsked}th float of device memory. How many sectors of 32 bytes does it deliver?`,
+    truth: () => {
+      const elementBytes = 4, ofStride = stride => model.sectorsOf(model.addressesOf({pattern: 'strided', elementBytes, stride}), elementBytes);
+      const {transactions, share} = ofStride(kStrideAsked);
+      return {value: transactions, sentence: `It delivers ${transactions} sectors, and the lanes use ${withDigits(100 * share, 1)} % of their bytes. ` +
+          `32 neighbouring floats are in ${ofStride(1).transactions} sectors.`};
+    }});
   onResize(show);
   show();
 })();

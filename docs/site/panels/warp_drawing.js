@@ -23,7 +23,8 @@
         if (!drawn.has(byte)) {
           picture.append(svg('rect', {class: 'byte-used', x: from + 0.4, y: y + 16.5, width: Math.max(wide - 0.8, 0.6), height: 21, rx: 1.5}));
           const label = addresses.filter(each => each === begin).length > 1 ? 'all' : String(lane);
-          if (wide > 6.2 * label.length) picture.append(svg('text', {class: 'lane', x: from + wide / 2, y: y + 30.5, 'text-anchor': 'middle'}, label));
+          const size = Math.min(9.5, wide / (0.7 * Math.max(2, label.length)));  // of the letters: all numbers have one
+          if (size > 8) picture.append(svg('text', {class: 'lane', style: `font-size: ${size.toFixed(1)}px`, x: from + wide / 2, y: y + 30.5, 'text-anchor': 'middle'}, label));
           drawn.set(byte, true);
         }
         byte = end;

@@ -22,15 +22,15 @@
 
   // Every word must begin a word of the entry. Headings and titles weigh more than text, whole words more than beginnings.
   const rank = (entry, words, phrase) => {
-    const [, part, page, heading, text] = entry;
+    const [, part, page, heading, text, ideas = ""] = entry;
     let score = 0;
     for (const word of words) {
       const begins = new RegExp(`(^|[^\\p{L}\\p{N}])${literally(word)}`, "iu");
       const isWhole = new RegExp(`(^|[^\\p{L}\\p{N}_])${literally(word)}($|[^\\p{L}\\p{N}_])`, "iu");
       if (isWhole.test(heading || page)) score += 6;
-      const inHeading = begins.test(heading), inPage = begins.test(page), inText = begins.test(text);
-      if (!inHeading && !inPage && !inText) return 0;
-      score += (inHeading ? 8 : 0) + (inPage ? (heading ? 2 : 9) : 0) + (inText ? 2 : 0);
+      const inHeading = begins.test(heading), inPage = begins.test(page), inText = begins.test(text), inIdeas = begins.test(ideas);
+      if (!inHeading && !inPage && !inText && !inIdeas) return 0;
+      score += (inIdeas ? 14 : 0) + (inHeading ? 8 : 0) + (inPage ? (heading ? 2 : 9) : 0) + (inText ? 2 : 0);
     }
     if (heading.toLowerCase() === phrase || page.toLowerCase() === phrase) score += 12;
     if (text.toLowerCase().includes(phrase)) score += 3;
@@ -62,9 +62,10 @@
 
   const show = (entries, words) => {
     selected = -1;
-    list.replaceChildren(...entries.map(([address, part, page, heading, text], i) => {
+    list.replaceChildren(...entries.map(([address, part, page, heading, text, ideas = ""], i) => {
+      const said = ideas && !text.toLowerCase().includes(words[0]) ? ideas : text;
       const link = element("a", element("b", marked(heading || page, words)),
-        element("small", heading ? `${part} · ${page}` : part), element("small", marked(snippet(text, words), words)));
+        element("small", heading ? `${part} · ${page}` : part), element("small", marked(snippet(said, words), words)));
       link.href = root + address;
       link.id = `result-${i}`;
       link.setAttribute("role", "option");

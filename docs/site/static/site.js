@@ -1,4 +1,4 @@
-// Light and dark, the drawer, the copy buttons, the contents that follow, and marked lines. Every page reads without it.
+// Light and dark, panels, the drawer, the copy buttons, the contents that follow, and marked lines. Every page reads without it.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -9,7 +9,32 @@
   theme.hidden = false;
   theme.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
+    frames.forEach(tellTheme);
     try { localStorage.setItem("theme", root.dataset.theme); } catch { /* a page from disk may not store */ }
+  });
+
+  // Panels. A frame lies unseen over its still picture until the panel has said how high it is. Messages, because pages
+  // from disk may not look into their frames.
+  const tellTheme = frame => frame.contentWindow.postMessage({ theme: isDark() ? "dark" : "light" }, "*");
+  const frames = [...document.querySelectorAll(".panel[data-src]")].map(box => {
+    const frame = document.createElement("iframe");
+    const place = box.classList.contains("in-lesson") ? "lesson" : "page";
+    frame.title = box.dataset.title;
+    frame.loading = "lazy";
+    frame.src = `${box.dataset.src}?in=${place}&theme=${isDark() ? "dark" : "light"}${place === "page" ? location.hash : ""}`;
+    box.prepend(frame);
+    return frame;
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => frames.forEach(tellTheme));
+  addEventListener("message", event => {
+    const frame = frames.find(each => each.contentWindow === event.source);
+    if (!frame || !(event.data?.panelHeight > 0)) return;
+    const box = frame.parentElement, before = box.getBoundingClientRect(), isFirst = !box.classList.contains("moves");
+    frame.style.height = `${event.data.panelHeight}px`;
+    box.classList.add("moves");
+    if (isFirst) tellTheme(frame);
+    // What the reader looks at stays where it is, if a panel above it grows.
+    if (before.bottom < 0 || (isFirst && before.top < 0)) scrollBy({ top: box.getBoundingClientRect().bottom - before.bottom, behavior: "instant" });
   });
 
   const menu = document.querySelector(".top .menu");

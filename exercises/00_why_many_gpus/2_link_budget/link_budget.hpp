@@ -20,10 +20,10 @@ struct LinkLabel {
   double alpha_us = 0;                       ///< Latency of one message, in microseconds.
 };
 
-/// What an all-reduce costs if every rank has such a link to the others. Bytes are those of one direction.
+/// The cost of an all-reduce if every rank has such a link to the others. Bytes are those of one direction.
 struct LinkBudget {
   double bytes_per_second = 0;  ///< beta: the bandwidth of one direction.
-  double ring_bytes = 0;        ///< What each rank sends in a ring all-reduce.
+  double ring_bytes = 0;        ///< Sent by each rank in a ring all-reduce.
   double ring_seconds = 0;      ///< How long that takes.
   double star_seconds = 0;      ///< How long a star takes: as long as its centre is busy.
   double efficiency = 0;        ///< Computing's share of a step, if the ring begins when the computing is done.

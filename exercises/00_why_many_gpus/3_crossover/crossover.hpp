@@ -14,7 +14,7 @@ namespace lockstep::plan {
 /// @param other       What the ring is compared with: kStar, kMesh or kTree.
 /// @param world_size  How many ranks; at least 1. With one rank nothing takes any time, and the result is 0.
 /// @param link        Of every rank; both of its numbers are more than 0.
-/// @return  Bytes of the buffer, not rounded; 0 where the ring is never slower; nothing where it always is.
+/// @return  Bytes of the buffer, not rounded; 0 if the ring is never slower; nothing if it always is.
 [[nodiscard]] std::optional<double> ring_crossover(Algorithm other, int world_size, const Link& link);
 
 }  // namespace lockstep::plan

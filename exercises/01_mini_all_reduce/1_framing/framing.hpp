@@ -36,7 +36,8 @@ void send_frame(Link& link, std::span<const std::byte> payload);
 ///
 /// @param link  Use its receive_some(), which may return fewer bytes than it is asked for, and 0 once the peer has
 /// closed.
-/// @return  The payload, which may be empty; std::nullopt if the peer has closed where a frame would have begun.
+/// @return  The payload, which may be empty; std::nullopt if the peer has closed at the point where a frame would have
+/// begun.
 /// @throws IoError      The peer has closed in the middle of a frame: in its length or in its payload.
 /// @throws FormatError  The length is larger than kLargestPayload. No memory is allocated for such a payload.
 [[nodiscard]] std::optional<std::vector<std::byte>> receive_frame(Link& link);

@@ -10,7 +10,7 @@
 
 namespace lockstep::rendezvous {
 
-/// The value of an environment variable, or nothing where it is unset or empty.
+/// The value of an environment variable, or nothing if it is unset or empty.
 using VariableLookup = std::function<std::optional<std::string>(const std::string& name)>;
 
 /// A process's place in its job.

@@ -21,7 +21,7 @@ struct Neighbours {
 };
 
 /// The first half of a ring all-reduce. Afterwards one chunk of `values` holds the sum over all ranks: the chunk
-/// finished_chunk_of(rank, world_size). What the other chunks hold does not matter.
+/// finished_chunk_of(rank, world_size). The other chunks may hold anything.
 ///
 /// @param values  This rank's values, cut into world_size chunks (chunk_of()); the same count on all ranks. Chunks may
 ///                be empty.

@@ -10,7 +10,7 @@
 namespace lockstep::ring {
 
 /// Replaces `values` on every rank by those of the root. They travel round the ring as a chain, from the root to the
-/// rank before it, one segment behind the other: a rank passes a segment on before it waits for the next one.
+/// rank before it, one segment after the other: a rank passes a segment on before it waits for the next one.
 ///
 /// @param values         The same count on all ranks, may be empty; only the root's are read.
 /// @param root           The rank that has the values; the same on all ranks, in [0, world_size).

@@ -19,7 +19,7 @@ struct Bucket {
   std::size_t count;  ///< Of elements.
 };
 
-/// Two streams of the current device. What is in one of them runs in order; what is in different ones runs in any order
+/// Two streams of the current device. Work in one of them runs in order; work in different ones runs in any order
 /// and at the same time, unless one waits for an event of the other.
 struct Streams {
   cudaStream_t compute;        ///< In which gradients are produced, and the sums are used.

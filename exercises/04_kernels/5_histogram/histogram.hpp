@@ -10,7 +10,8 @@ namespace lockstep::kernels {
 /// Counts how often each byte value occurs: the first step of learning a tokenizer from a text. Returns when the kernel
 /// is launched, not when it has ended.
 ///
-/// @param counts  Device memory, [256]: element b becomes the number of bytes with value b. What was there is replaced.
+/// @param counts  Device memory, [256]: element b becomes the number of bytes with value b. The previous content is
+/// replaced.
 /// @param bytes   Device memory, [count].
 /// @param count   Bytes; 0 or more.
 /// @param blocks  How many blocks to launch, 1 or more.

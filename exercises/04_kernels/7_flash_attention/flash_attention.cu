@@ -17,7 +17,7 @@ __device__ void load_tile(float (&tile)[kKeys][kHeadWidth], const float* rows, i
   }
 }
 
-// What a thread keeps of its query while keys and values pass by.
+// Kept by a thread for its query while keys and values pass by.
 struct Query {
   float q[kHeadWidth];            // the query itself
   float largest = -INFINITY;      // score so far

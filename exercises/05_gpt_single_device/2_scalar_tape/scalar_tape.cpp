@@ -27,7 +27,7 @@ Scalar tanh(Scalar x) {
 }
 
 Scalar relu(Scalar x) {
-  // TODO(05.2): the gradient passes where x is positive
+  // TODO(05.2): the gradient passes if x is positive
   lockstep::todo("05.2 relu");
 }
 

@@ -7,7 +7,7 @@
 
 namespace lockstep::kernels {
 
-/// What the forward pass was given and what it has kept. Letters: R rows, C channels.
+/// The forward pass's inputs, and the values that it has kept. Letters: R rows, C channels.
 ///
 ///     normalized[r, c] = (input[r, c] - mean[r]) * reciprocal_deviation[r]
 ///     out[r, c]        = normalized[r, c] * gain[c] + bias[c]

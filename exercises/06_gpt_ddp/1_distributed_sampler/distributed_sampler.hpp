@@ -11,13 +11,13 @@
 
 namespace lockstep::ddp {
 
-/// What happens if the number of ranks does not divide the number of samples.
+/// The rule if the number of ranks does not divide the number of samples.
 enum class UnevenSamples {
   kPad,  ///< Samples from the front of the epoch's order are repeated until all ranks have equally many.
   kDrop  ///< Samples at the end of the epoch's order are left out until all ranks have equally many.
 };
 
-/// What the ranks share out; the same on all ranks.
+/// The samples that the ranks share out; the same on all ranks.
 struct EpochOptions {
   std::int64_t sample_count = 0;  ///< Samples in the dataset; at least 1.
   int world_size = 1;             ///< Ranks that share them; at least 1.

@@ -97,7 +97,7 @@ class DistributedSampler : private RandomSampler {
   return batches;
 }
 
-/// What backward computes.
+/// The result of backward.
 struct LossAndGradient {
   float loss;                   ///< The mean over the batch of half the squared error.
   std::vector<float> gradient;  ///< [feature_count], of this mean.

@@ -26,7 +26,7 @@ class Replica {
   Replica& operator=(const Replica&) = delete;
 
   /// Computes the loss of a part, and adds `weight` times its gradient to gradient(). As loss.backward(weight).
-  /// @return  The loss: the mean over the part's targets. 0 where it has none.
+  /// @return  The loss: the mean over the part's targets. 0 if it has none.
   virtual double backward(const MicroBatch& part, double weight) = 0;
   /// All of the model's gradients, [count]; zeros at the beginning of a step.
   [[nodiscard]] virtual std::span<float> gradient() noexcept = 0;
@@ -37,8 +37,8 @@ class Replica {
 /// @param parts    This rank's; other ranks may have more or fewer, and of other sizes. May be empty.
 /// @param replica  Its gradient is zeros at the beginning.
 /// @param group    All ranks call this function together.
-/// @return  The mean loss over the targets of all parts of all ranks, the same on all ranks; 0 where there are none.
-/// @post    replica.gradient() is the gradient of that mean, the same bits on all ranks; zeros where there are no
+/// @return  The mean loss over the targets of all parts of all ranks, the same on all ranks; 0 if there are none.
+/// @post    replica.gradient() is the gradient of that mean, the same bits on all ranks; zeros if there are no
 ///          targets.
 /// @cost    The gradient is sent once, however many parts there are.
 [[nodiscard]] double accumulate_step(std::span<const MicroBatch> parts, Replica& replica, Collectives& group);

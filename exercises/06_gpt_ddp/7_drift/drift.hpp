@@ -22,7 +22,7 @@ using exercise::Collectives;
   return static_cast<std::int64_t>(hash);
 }
 
-/// Where replicas are not equal.
+/// The place where replicas differ.
 struct Drift {
   std::size_t tensor;  ///< The first tensor that is not the same on all ranks.
   int rank;            ///< The lowest rank whose tensor is not equal to rank 0's.
@@ -34,7 +34,7 @@ struct Drift {
 ///
 /// @param tensors  This rank's parameters and buffers; on all ranks as many, in the same order.
 /// @param group    All ranks call this function together.
-/// @return  Nothing where all replicas are equal; else the same Drift on all ranks.
+/// @return  Nothing if all replicas are equal; else the same Drift on all ranks.
 /// @cost    8 bytes per tensor from each rank, whatever the tensors' sizes.
 [[nodiscard]] std::optional<Drift> find_drift(std::span<const std::span<const float>> tensors, Collectives& group);
 
@@ -68,7 +68,7 @@ struct StepOptions {
   return mean;
 }
 
-/// What backward computes.
+/// The result of backward.
 struct LossAndGradient {
   float loss;                   ///< The mean over the samples of half the squared error.
   std::vector<float> gradient;  ///< [features], of this mean by the weights.
@@ -95,7 +95,7 @@ struct LossAndGradient {
 /// @param replica  Equal on all ranks before the step. @param share  This rank's samples. @param options  Of the step.
 /// @param group    All ranks call this function together.
 /// @return  The mean loss over the samples of all ranks.
-/// @post    Equal on all ranks again, bit for bit. Where that loss exceeds options.loss_limit the weights are
+/// @post    Equal on all ranks again, bit for bit. If that loss exceeds options.loss_limit the weights are
 /// unchanged.
 [[nodiscard]] float train_step(Replica& replica, const Share& share, const StepOptions& options, Collectives& group);
 

@@ -45,7 +45,7 @@ class LocalStep {
 /// @param group             All ranks call this function together.
 /// @return  The size that fits, the same on all ranks: to be passed in the next step.
 /// @post    step.gradient() is the mean over all ranks. Nothing of an attempt that failed is in it.
-/// @throws OutOfMemory  On all ranks, where a size of 1 does not fit on some rank.
+/// @throws OutOfMemory  On all ranks, if a size of 1 does not fit on some rank.
 /// @cost    One exchange of an integer per attempt; the gradient is sent once.
 [[nodiscard]] std::int64_t step_within_memory(std::int64_t micro_batch_size, LocalStep& step, Collectives& group);
 

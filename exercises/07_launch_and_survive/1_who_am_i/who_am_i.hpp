@@ -46,7 +46,7 @@ struct Place {
   int local_rank = 0;         ///< At least 0.
 };
 
-/// The whole number that a variable holds, or nothing where it is not set.
+/// The whole number that a variable holds, or nothing if it is not set.
 /// @throws FormatError  It is no whole number in [minimum, maximum]; names the variable, its value and the range.
 [[nodiscard]] inline std::optional<int> number_in(const Variables& variables, const std::string& name, int minimum,
                                                   int maximum) {
@@ -63,13 +63,13 @@ struct Place {
 /// @throws FormatError  One of its three variables is not set, is no number, or is out of range; or they contradict
 ///                      each other: a rank is less than the world size, and a local rank is not more than the rank,
 ///                      because the ranks of a host are numbered in the order of their ranks. The message has the
-///                      name of each variable that is wrong, and its value where it has one.
+///                      name of each variable that is wrong, and its value if it has one.
 [[nodiscard]] Place read_place(const Variables& variables, const LauncherNames& names);
 
 /// The place of this process in its job.
 ///
 /// It is what the first of torchrun, Open MPI and Slurm says that has set its variable of the rank. Slurm's variables
-/// count only where kSlurmStep is set. A process that no launcher has started is alone: rank 0 of 1.
+/// count only if kSlurmStep is set. A process that no launcher has started is alone: rank 0 of 1.
 ///
 /// @throws FormatError  As read_place(); or no launcher has told a rank, but a world size or local rank of torchrun's
 ///                      or Open MPI's is set; or both torchrun's and Open MPI's variables are there and tell different

@@ -17,7 +17,7 @@ struct SamplerState {
   std::int64_t consumed = 0;  ///< Samples of this epoch that all ranks together have used.
 };
 
-/// What an ElasticShard deals; the same on all ranks, and in every generation of the job.
+/// The samples that an ElasticShard deals; the same on all ranks, and in every generation of the job.
 struct ElasticShardOptions {
   std::int64_t dataset_size = 1;       ///< Samples of an epoch; at least one global batch.
   std::int64_t global_batch_size = 1;  ///< Samples of a step over all ranks, whatever their number.
@@ -63,7 +63,7 @@ class ElasticShard {
   /// all ranks, which DDP computes, is the gradient of the mean loss over the whole batch.
   [[nodiscard]] double gradient_scale() const;
 
-  /// What a checkpoint keeps. Some batch is always left of its epoch.
+  /// The content of a checkpoint. Some batch is always left of its epoch.
   [[nodiscard]] const SamplerState& state() const noexcept { return state_; }
   /// Continues where a checkpoint was made, with any number of ranks.
   void load_state(const SamplerState& state) noexcept { state_ = state; }

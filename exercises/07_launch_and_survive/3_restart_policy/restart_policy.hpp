@@ -26,10 +26,10 @@ struct Event {
   bool is_spare = false;        ///< The host had no ranks, because the job had enough (kHostLost, kHostLeaves).
 };
 
-/// What the launcher is to do.
+/// The launcher's next action.
 enum class Action {
   kGoOn,   ///< Nothing: the ranks go on.
-  kStart,  ///< Start a generation with the hosts that are there, spares among them where the job has room.
+  kStart,  ///< Start a generation with the hosts that are there, including spares if the job has room.
   kWait,   ///< Wait until more hosts are there.
   kEnd     ///< End the job.
 };
@@ -64,7 +64,7 @@ class RestartPolicy {
   /// A job that waits for its first hosts.
   explicit RestartPolicy(const RestartOptions& options) : options_(options) {}
 
-  /// What to do now.
+  /// The action to take now.
   [[nodiscard]] Decision decide(const Event& event);
 
   /// How many restarts have been used up.

@@ -24,13 +24,13 @@ class KeyValueStore {
   /// Makes `value` what everybody sees under `key`.
   virtual void set(const std::string& key, const std::string& value) = 0;
 
-  /// The value, or nothing where the key does not exist now.
+  /// The value, or nothing if the key does not exist now.
   [[nodiscard]] virtual std::optional<std::string> try_get(const std::string& key) = 0;
 
   /// The value, once the key exists. @throws TimeoutError  It does not by the deadline for joining.
   virtual std::string wait(const std::string& key) = 0;
 
-  /// Adds to the number under `key`, 0 where there is none. @return  The sum.
+  /// Adds to the number under `key`, 0 if there is none. @return  The sum.
   virtual std::int64_t add(const std::string& key, std::int64_t amount) = 0;
 
   /// Sets the key to `desired` if its value is `expected` (empty: if it does not exist).

@@ -33,8 +33,8 @@ class Replica {
 };
 
 /// Lets a training loop call the same functions for every micro-batch, and makes updates of them. The micro-batches
-/// whose gradients add up to one update are a *window*: as many as the constructor was told, or fewer where an epoch
-/// ends.
+/// whose gradients add up to one update are a *window*: as many as the constructor was told, or fewer at the end
+/// of an epoch.
 ///
 /// Order of calls, in the body of the loop: accumulate(), backward(), step(). zero_grad() is called once in each body
 /// as well, between accumulate() and backward() or after step(). Ranks have equally many micro-batches. Thread safety:

@@ -26,7 +26,7 @@ struct EvaluationBatch {
 /// The predictions of all ranks for a batch, as one process would have had them: in the order of the positions, and
 /// each sample once.
 ///
-/// @param own    This rank's predictions [n], one for each row of its batch. Where the samples do not come out even,
+/// @param own    This rank's predictions [n], one for each row of its batch. If the samples do not come out even,
 /// one
 ///               of two things has happened to the last batch: samples were repeated, at the positions from
 ///               sample_count on, until all ranks had equally many rows; or high ranks have one row less, perhaps none.

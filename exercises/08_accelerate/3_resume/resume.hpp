@@ -46,12 +46,12 @@ class ResumableShard {
   /// All ranks have used another batch. May be followed by a checkpoint, which keeps state().
   void advance();
 
-  /// The next iteration begins behind the first `batches` batches of the epoch state().epoch, wherever it would have
+  /// The next iteration begins after the first `batches` batches of the epoch state().epoch, wherever it would have
   /// begun otherwise. Epochs after that one are whole.
   /// @param batches  Fewer than the epoch has.
   void skip_first_batches(std::int64_t batches);
 
-  /// What a checkpoint keeps.
+  /// The content of a checkpoint.
   [[nodiscard]] const SamplerState& state() const noexcept { return state_; }
   /// Continues where a checkpoint was made, with any number of ranks and any batch size.
   void load_state(const SamplerState& state) noexcept { state_ = state; }

@@ -21,7 +21,7 @@ class CheckpointStore {
   CheckpointStore(const CheckpointStore&) = delete;
   CheckpointStore& operator=(const CheckpointStore&) = delete;
 
-  /// Writes models, optimizers and everything else as a checkpoint called `name`. What had this name before is gone.
+  /// Writes models, optimizers and everything else as a checkpoint called `name`. Any earlier one of this name is gone.
   /// @throws IoError  The disk is full; a part of it may have been written.
   virtual void write(const std::string& name) = 0;
   /// Returns when all of a checkpoint is on the disk, not only in the operating system's memory. As fsync().
@@ -54,7 +54,7 @@ inline constexpr const char* kIncomplete = "incomplete";
 
 /// Saves a checkpoint, then removes all but the newest `total_limit` ones, this one included.
 ///
-/// Wherever the power fails, two things hold. What is called step_N is complete. And as long as the new checkpoint is
+/// Wherever the power fails, two things hold. A folder called step_N is complete. And as long as the new checkpoint is
 /// not there, all earlier ones are.
 ///
 /// @param store        Of the training run.

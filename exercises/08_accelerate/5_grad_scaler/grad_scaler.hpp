@@ -38,13 +38,13 @@ struct ScalerOptions {
   double max_norm = 1;                  ///< Of the gradient that the parameters are updated with.
 };
 
-/// What is carried from step to step; the same on all ranks.
+/// State carried from step to step; the same on all ranks.
 struct ScalerState {
   double scale = 65536;         ///< The loss is multiplied by it.
   std::int64_t good_steps = 0;  ///< Updates in a row since the scale has changed, or a step was skipped.
 };
 
-/// Scales a gradient down so that its norm is at most `max_norm`; does nothing where it is.
+/// Scales a gradient down so that its norm is at most `max_norm`; does nothing if it already is.
 /// @param gradient  [count], in place. @param max_norm  Above 0.
 inline void clip_grad_norm(std::span<float> gradient, double max_norm) {
   double squares = 0;

@@ -1,10 +1,10 @@
 // DERIVES FROM chapters/06_gpt_ddp/programs/train_gpt_ddp.cpp new<=16 changed<=6
 // Trains a GPT on a text with data parallelism: one process per device.
-// What a learner's files can do in place of ours comes from parts.hpp.  // NEW
+// The parts that a learner's files can replace come from parts.hpp.  // NEW
 //
 // Cut a text into samples and build a model; then, step by step: predict every
 // next token, learn how each weight changes the error, and move the weights.
-// What surrounds this (options, progress, files) is in common/train/run.
+// Options, progress and files are in common/train/run.
 #include <array>
 #include <iostream>  // NEW
 #include <string>  // NEW
@@ -77,7 +77,7 @@ int train(const run::TrainOptions& options) {
   const data::Corpus corpus = run::load_corpus(options, *group);
   const data::Dataset& training = *corpus.training;
   const data::Dataset& validation = *corpus.validation;
-  const auto config = options.model_config(corpus.vocabulary_size);
+  const auto config = options.model.config(corpus.vocabulary_size);
   // GONE: const auto sampler_options = ddp::sampler_options(options);
   const auto dealt = mine::make_sampler(files, training.size(), *group, options);  // NEW
   data::Sampler& sampler = *dealt;  // CHANGED
@@ -95,9 +95,9 @@ int train(const run::TrainOptions& options) {
 
   // The model, equal on all ranks: backward() averages its gradients.
   const autograd::Autocast autocast(options.model.bf16);
-  nn::Gpt model(config, ddp::init_scope(options, rank, device));
+  nn::Gpt model(config, ddp::init_scope(options.seed, rank, device));
   ddp::DistributedDataParallel ddp(model, *group, mine::ddp_options(files, options));  // CHANGED
-  const auto chosen = mine::make_optimizer(files, options, model);  // CHANGED
+  const auto chosen = mine::make_optimizer(files, options.optimizer, model);  // CHANGED
   optim::Optimizer& optimizer = *chosen;
   const run::RunSummary facts =
       run::summarize_text_run(options, corpus, model);

@@ -17,7 +17,7 @@ __device__ void load_tile(float (&tile)[kKeys][kHeadWidth], const float* rows, i
   }
 }
 
-// What a thread keeps of its query while keys and values pass by.
+// Kept by a thread for its query while keys and values pass by.
 struct Query {
   float q[kHeadWidth];            // the query itself
   float largest = -INFINITY;      // score so far
@@ -32,7 +32,7 @@ struct Query {
     for (int d = 0; d < kHeadWidth; ++d) score += q[d] * key[d];
     score *= kScoreScale;
     const float new_largest = fmaxf(largest, score);
-    const float kept = expf(largest - new_largest);  // 0 for the first key, 1 where the maximum stays
+    const float kept = expf(largest - new_largest);  // 0 for the first key, 1 if the maximum stays
     const float weight = expf(score - new_largest);
     sum = sum * kept + weight;
     for (int d = 0; d < kHeadWidth; ++d) result[d] = result[d] * kept + weight * value[d];

@@ -35,7 +35,7 @@ Scalar tanh(Scalar x) {
 }
 
 Scalar relu(Scalar x) {
-  // SOLUTION(05.2) relu: the gradient passes where x is positive
+  // SOLUTION(05.2) relu: the gradient passes if x is positive
   const bool is_positive = x.value() > 0;
   return x.tape().record(is_positive ? x.value() : 0,
                          [x, is_positive](double gradient) { x.accumulate_gradient(is_positive ? gradient : 0); });

@@ -20,7 +20,7 @@ std::int64_t step_within_memory(std::int64_t micro_batch_size, LocalStep& step, 
     if (first == failures.end()) break;
     if (micro_batch_size == 1)
       throw OutOfMemory(concat("a single sample does not fit into the memory of rank ", first - failures.begin()));
-    std::ranges::fill(gradient, 0.0F);  // also where it did fit: this rank's share is computed once more
+    std::ranges::fill(gradient, 0.0F);  // even if it did fit: this rank's share is computed once more
   }
   group.all_reduce(gradient).synchronize();
   for (float& value : gradient) value /= static_cast<float>(group.world_size());

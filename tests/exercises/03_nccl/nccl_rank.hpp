@@ -38,7 +38,7 @@ class DeviceFloats {
 
   [[nodiscard]] float* data() const noexcept { return data_; }         ///< On the device.
   [[nodiscard]] std::size_t count() const noexcept { return count_; }  ///< Elements.
-  /// What they are once the work in `stream` is done; waits for it.
+  /// Their values once the work in `stream` is done; waits for it.
   [[nodiscard]] std::vector<float> values_after(cudaStream_t stream) const;
 
  private:

@@ -15,7 +15,7 @@ namespace lockstep::exercise {
 /// One call.
 struct RecordedCall {
   std::string name;              ///< "ncclAllReduce"
-  const void* stream = nullptr;  ///< Its stream, where it has one.
+  const void* stream = nullptr;  ///< Its stream, if it has one.
   const void* object = nullptr;  ///< The event, or the memory that is sent or received.
   std::size_t bytes = 0;         ///< That ncclSend() or ncclRecv() is to move.
   int peer = -1;                 ///< To or from whom; of a call that joins a communicator: as which rank.

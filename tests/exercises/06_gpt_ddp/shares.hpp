@@ -13,7 +13,7 @@
 
 namespace lockstep::exercise {
 
-/// What rank r contributes to every element: the mean over all ranks is then the sum of the powers of 8.
+/// The contribution of rank r to every element: the mean over all ranks is then the sum of the powers of 8.
 [[nodiscard]] inline float share_in_mean(int rank, int world_size) {
   return static_cast<float>(world_size) * static_cast<float>(std::int64_t{1} << (3 * rank));
 }
@@ -32,7 +32,8 @@ namespace lockstep::exercise {
   return ranks;
 }
 
-/// What a wrong mean of shares is: the sum, divided twice, one rank's own, or with a rank missing; empty where unknown.
+/// An explanation of a wrong mean of shares: the sum, divided twice, one rank's own, or with a rank missing; empty if
+/// unknown.
 [[nodiscard]] inline std::string explain_mean(double got, double expected, int world_size) {
   if (got == expected * world_size) return concat("that is the sum; the mean is the sum divided by ", world_size);
   if (got * world_size == expected) return "it has been divided by the number of ranks twice";

@@ -48,8 +48,7 @@ TEST_CASE("fails 77 times", "[.]") {
   for (int i = 0; i < 77; ++i) CHECK(i < 0);
 }
 
-TEST_CASE("a test without its device is skipped, or fails where LOCKSTEP_REQUIRE_GPU says that there is one",
-          "[device]") {
+TEST_CASE("a test without its device is skipped, or fails if LOCKSTEP_REQUIRE_GPU says that there is one", "[device]") {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   const auto run_hidden = [&](const std::string& name, const std::string& is_required) {
     return test::run_program({self, name}, {{"CUDA_VISIBLE_DEVICES", "-1"}, {"LOCKSTEP_REQUIRE_GPU", is_required}});

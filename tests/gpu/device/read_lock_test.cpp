@@ -82,7 +82,7 @@ TEST_CASE("a writer does not wait beyond the lock's time, and the reader learns 
   CHECK(next.release() == Outcome::kUnchanged);
 }
 
-TEST_CASE("a lock whose time has passed is whole where no writer came", "[device]") {
+TEST_CASE("a lock whose time has passed is whole if no writer came", "[device]") {
   const auto storage = Storage::allocate(100);
   ReadLock lock(storage, in(-milliseconds(1)));
   CHECK(lock.release() == Outcome::kUnchanged);

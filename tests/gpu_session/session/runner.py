@@ -10,7 +10,7 @@ import typing
 
 # How our programs, CUDA and PyTorch say that there is no GPU; Catch2 breaks lines.
 NO_DEVICE = re.compile("|".join(re.sub(" ", r"\\s+", text) for text in (
-    "no NVIDIA GPU with a driver is on this machine", "no CUDA-capable device", "CUDA driver version is insufficient",
+    "this machine has no NVIDIA GPU with a driver", "no CUDA-capable device", "CUDA driver version is insufficient",
     "Found no NVIDIA driver", "not compiled with CUDA enabled")))
 SAVE_SECONDS = 5  # kept from the budget for the last archive
 

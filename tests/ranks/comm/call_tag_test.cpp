@@ -1,5 +1,5 @@
-// What a call is about, in its caller's words: how it travels and is shown. That ranks compare it, on every backend, is
-// in support/collective_failure_checks.cpp.
+// The purpose of a call, in its caller's words: how it travels and is shown. That ranks compare it, on every backend,
+// is in support/collective_failure_checks.cpp.
 #include <algorithm>
 #include <cstring>
 #include <set>

@@ -29,7 +29,7 @@ struct Pair {
   int peer;
 };
 
-// What all ranks are told when rank 1 is past its deadline, where rank r is in pairs[r].
+// The message to all ranks after rank 1's deadline has passed, while rank r is in pairs[r].
 std::vector<Failure> verdicts(const std::vector<Pair>& pairs) {
   return run_ranks_for<Failure>(static_cast<int>(pairs.size()), [&](JobContext context) {
     const Pair& own = pairs[static_cast<std::size_t>(context.rank)];

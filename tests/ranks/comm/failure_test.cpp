@@ -1,4 +1,4 @@
-// What every rank is told when one of them fails. A rank "dies" here by closing its control connection without a
+// The message to every rank when one of them fails. A rank "dies" here by closing its control connection without a
 // goodbye, as the kernel does for a killed process; tests/integration kills real ones.
 #include <array>
 #include <atomic>

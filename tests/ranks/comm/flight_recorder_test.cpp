@@ -96,7 +96,7 @@ TEST_CASE("the place of a call is kept to its last whole names", "[comm]") {
     recorder.add(0, all_reduce(0), where);
     return recorder.record().entries.back().file;
   };
-  // What is kept: 94 characters, here "third/" and what follows it; then all of "short.cpp"; then a name too long.
+  // Kept are 94 characters, here "third/" and what follows it; then all of "short.cpp"; then a name too long.
 #line 1 "/first/second/third/abcdefghijklmnopqrstuvwxyz/abcdefghijklmnopqrstuvwxyz/abcdefghijklmnopqrstuvwxyz/a.cpp"
   CHECK(place_of(std::source_location::current()) ==
         "third/abcdefghijklmnopqrstuvwxyz/abcdefghijklmnopqrstuvwxyz/abcdefghijklmnopqrstuvwxyz/a.cpp");
@@ -178,7 +178,7 @@ TEST_CASE("records of ranks that were killed are not those of the next job at th
   CHECK_FALSE(std::filesystem::exists(folder / "rank3.flight"));
 }
 
-TEST_CASE("a rank goes on where it cannot record", "[comm][07]") {
+TEST_CASE("a rank goes on if it cannot record", "[comm][07]") {
   ::setenv("LOCKSTEP_STATE_DIR", "/proc/nothing", 1);
   CHECK(comm::record_in_own_folder({"node1", 29501}, 0, 2, 0) == nullptr);
   ::unsetenv("LOCKSTEP_STATE_DIR");

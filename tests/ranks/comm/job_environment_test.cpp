@@ -1,4 +1,4 @@
-// What environments mean, right ones and wrong ones, as tables. No process's own variables are touched.
+// The meaning of environments, right ones and wrong ones, as tables. No process's own variables are touched.
 #include "comm/joining/job_environment.hpp"
 
 #include <map>
@@ -182,7 +182,7 @@ TEST_CASE("every wrong environment has an error of its own that names the variab
       {"no such init method", "mpi://", plain, "neither env:// nor tcp://host:port nor file:///path"},
       {"env:// with more behind it", "env://host", plain, "neither env://"},
       {"an address without a port", "tcp://host?rank=0&world_size=2", {}, "'host' is not host:port"},
-      {"an address with port 0", "tcp://host:0?rank=0&world_size=2", {}, "port 0 cannot be met at"},
+      {"an address with port 0", "tcp://host:0?rank=0&world_size=2", {}, "ranks cannot meet at port 0"},
       {"an address without ranks", "tcp://host:1", {}, "rank is not given; add ?rank=R&world_size=N"},
       {"an address without a world size", "tcp://host:1?rank=0", {}, "world_size is not given"},
       {"an unknown part", "tcp://host:1?rank=0&size=2", {}, "'size=2' is neither rank=R nor world_size=N"},
@@ -191,8 +191,8 @@ TEST_CASE("every wrong environment has an error of its own that names the variab
       {"a rank out of range", "tcp://host:1?rank=2&world_size=2", {}, "rank 2 is out of range"},
       {"no ranks at all", "tcp://host:1?rank=0&world_size=0", {}, "world size 0 is less than 1"},
       {"more ranks than there can be", "tcp://host:1?rank=0&world_size=65537", {}, "world size 65537 is more than"},
-      {"a file somewhere", "file://meet?rank=0&world_size=2", {}, "no absolute path of a file"},
-      {"no file", "file:///?rank=0&world_size=2", {}, "no absolute path of a file"},
+      {"a file somewhere", "file://meet?rank=0&world_size=2", {}, "not an absolute path of a file"},
+      {"no file", "file:///?rank=0&world_size=2", {}, "not an absolute path of a file"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.what);

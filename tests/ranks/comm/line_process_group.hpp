@@ -10,7 +10,8 @@
 
 namespace lockstep::test {
 
-/// Sums int64 through rank 0; all_gather too, which split() needs. What else a backend must offer does nothing.
+/// Sums int64 through rank 0; all_gather too, which split() needs. Everything else that a backend must offer does
+/// nothing.
 class LineProcessGroup final : public comm::HostProcessGroup {
  public:
   /// @param compares_messages  False: as a backend whose messages do not say which collective they belong to.
@@ -29,7 +30,7 @@ class LineProcessGroup final : public comm::HostProcessGroup {
 
   [[nodiscard]] std::string_view backend() const noexcept override { return "line"; }
 
-  /// What the base class sends through: for tests that break it.
+  /// The base class's connections: for tests that break them.
   [[nodiscard]] comm::Transport& transport() noexcept { return *transport_; }
 
  private:

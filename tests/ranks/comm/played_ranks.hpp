@@ -14,7 +14,7 @@ inline void enter(const comm::JobContext& context, int group, const comm::Finger
   context.control->note(group, fingerprint, comm::CallStep::kStarted);
 }
 
-/// What this rank is told about the job's failure; culprit -1 and "no failure" if nothing comes.
+/// The message to this rank about the job's failure; culprit -1 and "no failure" if nothing comes.
 [[nodiscard]] inline comm::Failure verdict(const comm::JobContext& context) {
   const auto failure = context.control->wait_for_failure(soon());
   return failure ? *failure : comm::Failure{comm::FailureKind::kAborted, -1, "no failure"};

@@ -13,7 +13,7 @@
 
 namespace lockstep::test {
 
-/// The memory of a group; the test fails with the reason where there is none.
+/// The memory of a group; the test fails with the reason if there is none.
 [[nodiscard]] inline std::shared_ptr<comm::SharedMemory> shared_memory_of(const comm::JobContext& context) {
   auto found = comm::make_shared_memory(context, "test", soon());
   if (!found.memory) throw Error("no shared memory: " + found.reason);

@@ -209,7 +209,7 @@ TEST_CASE("a rank that stays away is named at the deadline", "[comm][multirank]"
     if (context.rank == 1) std::this_thread::sleep_for(1s);
   });
   CHECK(later[0].is<TimeoutError>());
-  CHECK_THAT(later[0].message(), ContainsSubstring("rank 1 did not come"));
+  CHECK_THAT(later[0].message(), ContainsSubstring("rank 1 did not arrive"));
 }
 
 TEST_CASE("interrupt() ends a wait", "[comm][multirank]") {

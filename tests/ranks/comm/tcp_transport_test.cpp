@@ -208,7 +208,7 @@ void change_first_message(net::TcpListener& listener, const net::SocketAddress& 
   server.send_all(net::seal(net::open_header(header, {1 << 20, 0}, "rank 0", &any), payload), payload, soon());
 }
 
-// What rank 1 says to a message that was changed on its way: an error, or "accepted".
+// Rank 1's answer to a message that was changed on its way: an error, or "accepted".
 std::string answer_to_changed_message(const char* frame_mac) {
   ::setenv("LOCKSTEP_FRAME_MAC", frame_mac, 1);
   const auto outcomes = run_ranks(2, [](const JobContext& context) {

@@ -13,7 +13,7 @@ const test::GroupFactory kGloo = gloo_backend::make_gloo_process_group;
 
 }  // namespace
 
-TEST_CASE("Gloo reduces every dtype and operation rightly at every world size", "[gloo][multirank]") {
+TEST_CASE("Gloo reduces every dtype and operation correctly at every world size", "[gloo][multirank]") {
   test::check_all_reduce(kGloo, 100003);
 }
 // Not promised of Gloo, but seen: its ring adds in an order that only the rank and the count decide.

@@ -79,7 +79,7 @@ std::string error_of(const std::function<void()>& body) {
   return "no error";
 }
 
-// Whoever ends first makes mpirun end the others: wait until they have written.
+// The first to end makes mpirun end the others: wait until they have written.
 void write_and_wait(const std::filesystem::path& folder, int rank, int world_size, const std::string& text) {
   std::ofstream(folder / (std::to_string(rank) + ".part")) << text;
   std::filesystem::rename(folder / (std::to_string(rank) + ".part"), folder / std::to_string(rank));

@@ -1,4 +1,4 @@
-// What goes wrong with MPI, each in processes of its own: after a failure MPI is given up.
+// Failures of MPI, each in processes of its own: after a failure MPI is given up.
 //
 // Promised is that no rank hangs, and that each that lives on has an error that names the culprit. Whether it lives on
 // is mpirun's choice: it ends all processes when one ends badly, unless told --enable-recovery, as here.
@@ -23,7 +23,7 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// What ranks 0 and 2 of three are told when rank 1 fails like this.
+// The message to ranks 0 and 2 of three when rank 1 fails like this.
 std::vector<std::string> errors_when_rank_1(const std::string& how, const std::string& join_seconds = "60") {
   const test::TemporaryFolder folder;
   test::Subprocess job({LOCKSTEP_MPIRUN_SCRIPT, "3", test::built_program("mpi_fault_helper"), how, folder.path()},

@@ -1,4 +1,4 @@
-// What every backend promises, of MPI. Runs as several processes (mpirun.sh), each of which is one rank; [3] needs
+// The contract of every backend, for MPI. Runs as several processes (mpirun.sh), each of which is one rank; [3] needs
 // three.
 #include "comm_mpi/mpi_process_group.hpp"
 #include "support/catch.hpp"
@@ -28,14 +28,14 @@ TEST_CASE("every process that mpirun has started is a rank", "[mpi][multirank][a
   CHECK(sizes == std::vector<int>(static_cast<std::size_t>(count), count));
 }
 
-TEST_CASE("MPI reduces every dtype and operation rightly", "[mpi][multirank][any]") {
+TEST_CASE("MPI reduces every dtype and operation correctly", "[mpi][multirank][any]") {
   test::check_all_reduce(kMpi, 100003);
 }
 TEST_CASE("MPI broadcasts from every root", "[mpi][multirank][any]") { test::check_broadcast(kMpi); }
 TEST_CASE("MPI's other collectives are right for every dtype, operation, root and count", "[mpi][multirank][any]") {
   test::check_every_collective(kMpi);
 }
-TEST_CASE("MPI reduces and broadcasts rightly in parts", "[mpi][multirank][3]") {
+TEST_CASE("MPI reduces and broadcasts correctly in parts", "[mpi][multirank][3]") {
   test::check_all_reduce(kParts, 0);
   test::check_broadcast(kParts);
 }

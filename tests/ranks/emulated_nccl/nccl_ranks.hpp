@@ -52,7 +52,7 @@ class DeviceArray {
   ~DeviceArray() { cudaFree(data_); }
 
   [[nodiscard]] T* data() const noexcept { return data_; }
-  /// What they are once `stream` is done.
+  /// Their values once `stream` is done.
   [[nodiscard]] std::vector<T> values(cudaStream_t stream) const {
     std::vector<T> copy(count_);
     ok(cudaMemcpyAsync(copy.data(), data_, count_ * sizeof(T), cudaMemcpyDeviceToHost, stream));
@@ -81,7 +81,7 @@ inline ncclConfig_t non_blocking() {
   return config;
 }
 
-/// What a communicator says once nothing of it is in progress.
+/// The status of a communicator once nothing of it is in progress.
 inline ncclResult_t settled(ncclComm_t comm) {
   ncclResult_t state = ncclInProgress;
   expect(eventually([&] {

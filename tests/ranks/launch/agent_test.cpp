@@ -72,7 +72,7 @@ class Meeting {
   std::unique_ptr<AgentHub> hub_;
 };
 
-// The next message that is a `Message`; notices and welcomes before it are passed over. Throws where none comes.
+// The next message that is a `Message`; notices and welcomes before it are passed over. Throws if none comes.
 template <typename Message>
 Message next(AgentLink& link) {
   for (const Deadline deadline = soon(); !deadline.has_expired();) {

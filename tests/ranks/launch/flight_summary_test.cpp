@@ -55,7 +55,7 @@ TEST_CASE("a job without collectives has no summary, and a damaged file is named
   CHECK_THAT(launch::flight_summary(folder.path, 2), ContainsSubstring("rank1.flight"));
 }
 
-TEST_CASE("the culprit stands first, then whoever is behind, after what the ranks were told", "[launch]") {
+TEST_CASE("the culprit stands first, then the ranks that are behind, after what the ranks were told", "[launch]") {
   const Folder folder;
   for (const int rank : {0, 1, 2, 3}) record(folder, rank, rank == 2 ? 5 : 7);
   const auto told = [&](int rank) {

@@ -45,9 +45,9 @@ TEST_CASE("what a hostfile cannot mean is named with file, line and remedy", "[l
       {"a cpus=4", "hosts:1: 'cpus=4' is neither"},
       {"a slots=4 max_slots=2", "hosts:1: slots=4 is more than max_slots=2"},
       {"@a", "hosts:1: '@a' names no user"},
-      {"-oProxyCommand=evil", "is no name of a host"},
+      {"-oProxyCommand=evil", "is not the name of a host"},
       {"-oProxyCommand=evil@a", "names no user"},
-      {"slots=4", "hosts:1: 'slots=4' is no name of a host"},
+      {"slots=4", "hosts:1: 'slots=4' is not the name of a host"},
       {"# nothing\n\n", "hosts lists no host"},
   }));
   CAPTURE(text);

@@ -46,7 +46,7 @@ void send_text(const UniqueFd& fd, const std::string& text) {
   if (::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL) < 0) throw IoError("sending to the server", errno);
 }
 
-// What the server sends until it closes, at most for a minute.
+// The server's output until it closes, at most for a minute.
 std::string receive_all(const UniqueFd& fd) {
   std::string text;
   char buffer[4096];
@@ -59,7 +59,7 @@ std::string receive_all(const UniqueFd& fd) {
   return text;
 }
 
-// What has come until now, while the connection stays open.
+// The data received until now, while the connection stays open.
 std::string received_so_far(const UniqueFd& fd) {
   char buffer[4096];
   const ssize_t bytes = ::recv(fd.get(), buffer, sizeof(buffer), MSG_DONTWAIT);

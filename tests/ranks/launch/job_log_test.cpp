@@ -40,7 +40,7 @@ launch::LogOptions options_in(const std::filesystem::path& folder) {
   return {.folder = folder, .job = "job", .tee = *StreamChoice::parse("1"), .redirects = *StreamChoice::parse("0:2")};
 }
 
-// What waitpid() says of a process that ended so.
+// The status from waitpid() for a process that ended so.
 int exited(int code) { return code << 8; }
 
 }  // namespace

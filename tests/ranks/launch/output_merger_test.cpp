@@ -1,7 +1,10 @@
 #include "launch/local/output_merger.hpp"
 
+#include "base/terminal.hpp"
+#include "base/text.hpp"
 #include "support/catch.hpp"
 
+using namespace lockstep;
 using namespace lockstep::launch;
 using enum lockstep::launch::OutputStream;
 
@@ -97,10 +100,38 @@ TEST_CASE("a live progress line makes room for other lines and comes back", "[la
   merged.merger.add(0, kOut, "begin\n\rstep 1");
   CHECK(merged.out == "begin\n\rstep 1");
   merged.merger.add(1, kOut, "warning\n");
-  CHECK(merged.out == "begin\n\rstep 1\r\033[K[rank 1] warning\nstep 1");
+  CHECK(merged.out == "begin\n\rstep 1\r \033[J\r[rank 1] warning\nstep 1");
   merged.merger.close(0, kOut);
   merged.merger.announce("end");
   CHECK(merged.err == "end\n");
   CHECK(merged.out.back() == '\n');
   CHECK(merged.merger.last_lines(0).back() == "step 1");
+}
+
+TEST_CASE("a live line whose cursor waits at its beginning comes back whole", "[launch]") {
+  Merged merged(OutputStyle::kFirstLive);
+  for (const int step : {1, 2}) merged.merger.add(0, kOut, live_line(concat("step ", step)));
+  const std::string before = merged.out;
+  merged.merger.add(1, kOut, "warning\n");
+  CHECK(merged.out == before + "\r \033[J\r[rank 1] warning\n\033[?7lstep 2\033[J\033[?7h\r");
+  merged.merger.close(0, kOut);
+  CHECK_THAT(merged.out, ContainsSubstring("\r \033[J\r\033[?7lstep 2\033[J\033[?7h\n"));
+  CHECK(merged.merger.last_lines(0) == std::vector<std::string>{"step 2"});
+}
+
+TEST_CASE("a live line that is redrawn for hours is still one line", "[launch]") {
+  Merged merged(OutputStyle::kFirstLive);
+  for (int step = 0; step < 10'000; ++step) merged.merger.add(0, kOut, live_line(concat("step ", step)));
+  CHECK(merged.out.find('\n') == std::string::npos);
+  CHECK(merged.merger.last_lines(0).empty());
+}
+
+TEST_CASE("lines for people are wrapped, live ones are their rank's", "[launch]") {
+  Merged merged(OutputStyle::kFirstLive);
+  merged.merger.wrap([](OutputStream, std::string_view line) { return wrap_words(line, 12); });
+  merged.merger.add(1, kOut, "two words\n");
+  merged.merger.add(0, kOut, "as wide as it was written\n");
+  merged.merger.announce("rank 1 failed");
+  CHECK(merged.out == "[rank 1] two\nwords\nas wide as it was written\n");
+  CHECK(merged.err == "rank 1\nfailed\n");
 }

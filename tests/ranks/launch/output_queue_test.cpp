@@ -33,7 +33,7 @@ struct OpenPipe {
   UniqueFd write;
 };
 
-// What can be read now, or in a moment: a terminal passes on what was written with a delay.
+// The data that can be read now, or in a moment: a terminal passes on what was written with a delay.
 std::string read_some(const UniqueFd& fd) {
   std::string text;
   char buffer[64 * 1024];

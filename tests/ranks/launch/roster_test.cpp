@@ -39,7 +39,7 @@ EndCause rank_failure(int agent, int rank, int exit_code, Time when = {}) {
   return {.agent = agent, .exit_code = exit_code, .rank = rank, .text = concat("rank ", rank), .when = when};
 }
 
-/// What comes next, in a word: "gather", "restart in 2.0 s", or the verdict's code.
+/// The next step, in a word: "gather", "restart in 2.0 s", or the verdict's code.
 std::string word_of(const NextStep& step) {
   if (const auto* verdict = std::get_if<VerdictMessage>(&step)) return concat("end ", verdict->exit_code);
   const auto* restart = std::get_if<Restart>(&step);

@@ -93,7 +93,7 @@ std::vector<Event> World::events(int faults_left) const {
     if (each.is_running) events.push_back({Kind::kFinish, host});
     if (each.is_running && !each.is_told && has_peer_ended_badly(host)) events.push_back({Kind::kMiss, host});
   }
-  // What the hub still hears changes nothing: one order is enough.
+  // Later messages to the hub change nothing: one order is enough.
   if (roster_.is_over()) return events.empty() ? events : std::vector<Event>{events.front()};
   const bool has_deadline = roster_.next_deadline() != Time::max();
   if (events.empty() && has_deadline) events.push_back({Kind::kTime, 0});
@@ -169,7 +169,7 @@ std::string World::apply(Event event) {
   return complaint_;
 }
 
-// What the hub hears.
+// Messages to the hub.
 void World::hear(int agent) {
   Connection& connection = connections_.at(agent);
   if (connection.to_hub.empty()) {
@@ -181,7 +181,7 @@ void World::hear(int agent) {
   if (std::holds_alternative<JoinMessage>(message) || !roster_.is_refused(agent)) roster_.take(agent, message);
 }
 
-// What a launcher does with a message of the hub (agent.cpp).
+// A launcher's reaction to a message of the hub (agent.cpp).
 void World::deliver(int host) {
   Host& to = at(host);
   std::deque<AgentMessage>& messages = connections_.at(to.connection).to_host;
@@ -235,7 +235,7 @@ bool World::has_peer_ended_badly(int host) const {
   });
 }
 
-// What the roster does.
+// Messages from the roster.
 void World::take_sent(int agent, const AgentMessage& message) {
   const auto found = connections_.find(agent);
   if (found == connections_.end()) return complain(concat("sends to agent ", agent, ", which is lost"));

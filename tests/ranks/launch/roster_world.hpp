@@ -48,7 +48,7 @@ class World {
  public:
   explicit World(const Job& job);
 
-  /// What can happen next. Nothing: the job is over, or stuck.
+  /// The possible next events. Empty: the job is over, or stuck.
   [[nodiscard]] std::vector<Event> events(int faults_left) const;
   /// @return  Which promise the roster has broken; empty: none.
   std::string apply(Event event);

@@ -1,4 +1,4 @@
-// What is left of a job when those who watch it are killed, stopped or asked to end: nothing. A few trials each, or as
+// Nothing is left of a job when those who watch it are killed, stopped or asked to end. A few trials each, or as
 // many as LOCKSTEP_FAULT_TRIALS says; then a summary is printed too: LOCKSTEP_FAULT_TRIALS=100 launch_test '[watchers]'
 #include <signal.h>
 #include <sys/stat.h>
@@ -31,7 +31,7 @@ namespace {
 constexpr const char* kReaper = "lockstep_reaper";
 constexpr const char* kGuardian = "lockstep_guard";
 constexpr const char* kLauncher = "launcher";
-constexpr int kLongestStartMs = 30;  // in which a job of the helper starts where the machine does nothing else
+constexpr int kLongestStartMs = 30;  // in which a job of the helper starts if the machine does nothing else
 
 int trials() { return static_cast<int>(environment::get_int("LOCKSTEP_FAULT_TRIALS", 1, 100000).value_or(2)); }
 
@@ -47,7 +47,7 @@ class Job {
     return process_.wait_for_output("[rank 0] ready") && process_.wait_for_output("[rank 1] ready");
   }
 
-  /// The launcher, the reaper or the guardian; -1 where it does not run (yet).
+  /// The launcher, the reaper or the guardian; -1 if it does not run (yet).
   [[nodiscard]] pid_t find(const std::string& name) const {
     if (name == kLauncher) return process_.pid();
     const std::vector<pid_t> all = descendants_of(process_.pid());
@@ -61,10 +61,10 @@ class Job {
     return pids;
   }
 
-  /// What runs of the job, the launcher included.
+  /// The running processes of the job, including the launcher.
   [[nodiscard]] std::vector<pid_t> everything() const { return processes_with(mark_); }
 
-  /// What is left of the job after a while; killed before this returns.
+  /// The processes of the job that are left after a while; killed before this returns.
   [[nodiscard]] std::vector<pid_t> left() const {
     const Deadline deadline = Deadline::after(5s);
     std::vector<pid_t> pids = everything();

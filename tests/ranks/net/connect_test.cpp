@@ -132,7 +132,7 @@ TEST_CASE("an address that comes to listen is found beside one that never answer
   CHECK(net::connect_to_any(*both, "node7", Deadline::after(20s)).is_open());
 }
 
-TEST_CASE("where no address answers, each is listed with what it did", "[net]") {
+TEST_CASE("if no address answers, each is listed with what it did", "[net]") {
   const FullListener full;
   REQUIRE(full.is_full());
   const AddressList both = net::resolve({"node7", full.port()}, Deadline::never(), double_lookup);

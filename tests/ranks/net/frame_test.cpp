@@ -27,7 +27,7 @@ FrameHeader sample_header() {
   return header;
 }
 
-// What a receiver says to raw bytes.
+// A receiver's answer to raw bytes.
 std::string answer_to(std::span<const std::byte> bytes) {
   auto pair = test::connect_pair();
   pair.left.send_all(bytes, soon());

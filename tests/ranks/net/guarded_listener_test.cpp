@@ -32,7 +32,7 @@ using test::soon;
 
 namespace {
 
-// What a rank with this token and identity is told.
+// The answer to a rank with this token and identity.
 std::string answer_to_rank(const std::string& token, const Identity& identity) {
   GuardedListener listener({}, kToken, kExpected);
   const auto accepting = accept_one(listener);
@@ -92,7 +92,7 @@ TEST_CASE("a thousand silent connections are bounded and do not keep an honest r
 namespace {
 
 // Fills a listener with ranks that have begun the handshake and take their time with the proof, lets a crowd come, and
-// tells how many of the ranks the listener has dropped. Nothing where that took so long that it may drop them.
+// tells how many of the ranks the listener has dropped. Nothing if that took so long that it may drop them.
 std::optional<int> dropped_for_a_crowd() {
   GuardedListener listener({}, kToken, kExpected);
   const Deadline turn = Deadline::after(GuardedListener::kTurn);
@@ -109,7 +109,7 @@ std::optional<int> dropped_for_a_crowd() {
   }
   int dropped = 0;
   for (StreamSocket& each : slow) {
-    std::array<std::byte, net::kChallengeBytes + 1> challenge{};  // + 1: what comes behind it is its end
+    std::array<std::byte, net::kChallengeBytes + 1> challenge{};  // + 1: the byte after it is its end
     try {
       each.receive_exactly(challenge, Deadline::after(0ms));
     } catch (const TimeoutError&) {  // it waits for the proof
@@ -167,7 +167,7 @@ TEST_CASE("a turn takes a bounded number of connections, however many wait", "[n
 
 namespace {
 
-// What accept4() does next in place of its work, and how often it was called; below.
+// The next action of accept4() in place of its work, and the number of its calls; below.
 std::vector<int> accept_errors;
 int accept_calls = 0;
 

@@ -182,7 +182,7 @@ TEST_CASE("the token of a loopback job lies in a file of this user alone; elsewh
 
   ::setenv("LOCKSTEP_TOKEN", "short", 1);
   CHECK_THROWS_AS(net::find_token({"10.0.0.1", 29500}), FormatError);
-  CHECK_THROWS_AS(net::find_token({"127.0.0.1", 29500}), FormatError);  // also where a file would do
+  CHECK_THROWS_AS(net::find_token({"127.0.0.1", 29500}), FormatError);  // even if a file would do
   ::setenv("LOCKSTEP_TOKEN", kToken.c_str(), 1);
   CHECK(net::find_token({"10.0.0.1", 29500}) == kToken);
   ::unsetenv("LOCKSTEP_TOKEN");
@@ -239,7 +239,7 @@ TEST_CASE("LOCKSTEP_TOKEN_FILE names a file of this user alone", "[net]") {
   std::filesystem::remove(link);
   std::filesystem::remove(file);
   ::setenv("LOCKSTEP_TOKEN_FILE", std::filesystem::temp_directory_path().c_str(), 1);
-  CHECK_THROWS_WITH(net::find_token(elsewhere), ContainsSubstring("no regular file"));
+  CHECK_THROWS_WITH(net::find_token(elsewhere), ContainsSubstring("not a regular file"));
   ::setenv("LOCKSTEP_TOKEN", kToken.c_str(), 1);
   CHECK(net::find_token(elsewhere) == kToken);  // it counts before the file
   ::unsetenv("LOCKSTEP_TOKEN");

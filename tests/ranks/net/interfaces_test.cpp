@@ -87,7 +87,7 @@ TEST_CASE("this host's interfaces have a loopback address that is its own", "[ne
   const auto addresses = net::interface_addresses();
   CHECK_THAT(net::describe(addresses), ContainsSubstring("127.0.0.1"));
   CHECK(net::is_own_address("127.0.0.1"));
-  CHECK(net::is_own_address("127.0.1.1"));           // the whole net, where the interface names one address
+  CHECK(net::is_own_address("127.0.1.1"));           // the whole net, if the interface names one address
   CHECK_FALSE(net::is_own_address("198.51.100.7"));  // for documentation only: RFC 5737
 }
 

@@ -13,7 +13,7 @@
 namespace lockstep::test {
 
 inline const std::string kToken = "0123456789abcdef0123456789abcdef";
-inline constexpr net::Identity kExpected{net::Role::kCollective, 4, -1, 0};  ///< What the listener lets in.
+inline constexpr net::Identity kExpected{net::Role::kCollective, 4, -1, 0};  ///< The terms of the listener.
 inline constexpr net::Identity kRank2{net::Role::kCollective, 4, 2, 77};
 
 /// Rank 2 connects, in a thread of its own.

@@ -1,4 +1,4 @@
-// What only a store in a file can get wrong: writers that are killed, and what earlier runs have left behind.
+// Mistakes that only a store in a file can make: writers that are killed, and what earlier runs have left behind.
 #include "store/file_store.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// What every store promises, in one body for all of them.
+// The contract of every store, in one body for all of them.
 #include <atomic>
 #include <future>
 #include <thread>

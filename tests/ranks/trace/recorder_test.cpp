@@ -82,7 +82,7 @@ TEST_CASE("steady time plus the offset is the wall clock", "[trace]") {
   CHECK(std::chrono::abs(difference) < 1s);
 }
 
-TEST_CASE("a recorder asks for messages only where it was told to", "[trace]") {
+TEST_CASE("a recorder asks for messages only if it was told to", "[trace]") {
   CHECK_FALSE(Recorder(0).has_messages());
   CHECK(Recorder(0, 10, MessageDetail::kMessages).has_messages());
 }

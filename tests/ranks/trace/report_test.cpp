@@ -1,11 +1,13 @@
 #include "trace/report.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/text.hpp"
 #include "sample_trace.hpp"
 #include "support/catch.hpp"
 #include "trace/trace_file.hpp"
@@ -86,6 +88,31 @@ TEST_CASE("spans within spans stand below them and count once", "[trace]") {
   CHECK_THAT(html, ContainsSubstring("<td>10.00</td><td>2.00</td>"));
 }
 
+TEST_CASE("a wait lies on the span that it is a part of, and has its own column", "[trace]") {
+  RankTrace trace;
+  trace.rank = 3;
+  trace.lanes = {"compute"};
+  trace.spans = {{"forward", Category::kForward, 0, 7, 0, 10'000'000},
+                 {"backward", Category::kBackward, 0, 7, 10'000'000, 30'000'000},
+                 {"waiting for other ranks", Category::kWait, 0, 7, 26'000'000, 30'000'000},
+                 {"update", Category::kOptimizer, 0, 7, 30'000'000, 31'000'000}};
+  const std::string html = timeline({&trace, 1});
+  const nlohmann::json data = timeline_data(html);
+  CHECK(data["lanes"][0]["rows"] == 1);
+  CHECK(data["spans"][2][1] == 0);
+  CHECK_THAT(html, ContainsSubstring("<td>10.00</td><td>20.00</td><td>4.00</td><td>1.00</td>"));
+  CHECK_THAT(html, ContainsSubstring("<caption>Rank 3: milliseconds per step, step 7</caption>"));
+  // The same words in legend, table and bars.
+  for (const char* word : {"waiting for other ranks", "update", "backward"}) {
+    CHECK(occurrences(html, concat("</span>", word, "</span>")) == 1);
+    CHECK(occurrences(html, concat("<th scope=\"col\">", word, "</th>")) == 1);
+    CHECK(std::ranges::count(data["categories"], word) == 1);
+  }
+  CHECK_THAT(html, ContainsSubstring("Hatched:"));
+  trace.spans.erase(trace.spans.begin() + 2);
+  CHECK_THAT(timeline({&trace, 1}), !ContainsSubstring("Hatched:"));
+}
+
 TEST_CASE("a span's name cannot end the script that holds it", "[trace]") {
   std::vector<RankTrace> ranks = test::sample_traces(1, 1);
   ranks[0].spans[0].name = "</script><b>";
@@ -111,6 +138,8 @@ TEST_CASE("a chart draws each series, leaves gaps for what is not finite, and sc
   const std::string path = between(svg, "<path class=\"line s0\" d=\"", "\"");
   CHECK(occurrences(path, "M") == 2);
   CHECK(svg.find("nan") == std::string::npos);
+  CHECK(occurrences(svg, "<circle class=\"point s1\"") == 1);  // a single value can be seen
+  CHECK(occurrences(svg, "<circle class=\"point s0\"") == 0);
   CHECK(svg.find("a&lt;b") != std::string::npos);
   CHECK(path.starts_with("M60.0 205.0"));  // the lowest value, at the left end, in the lower left corner
   CHECK_THROWS_AS(line_chart({.title = "", .x_label = "", .y_label = "", .series = {{"a", {1, 2}, {1}}}}),

@@ -86,7 +86,7 @@ TEST_CASE("a weight is rounded once and again only after it has changed", "[auto
   CHECK(product() == 4.0F);
 }
 
-TEST_CASE("whoever writes to a weight need not say so", "[autograd][bf16]") {
+TEST_CASE("writing to a weight needs no announcement", "[autograd][bf16]") {
   const Autocast autocast(true);
   const Variable one(Tensor::from<float>(std::array{1.0F}, {1, 1}));
   const Tensor own_place = Tensor::from<float>(std::array{0.0F, 2.0F}, {2, 1});

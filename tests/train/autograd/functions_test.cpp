@@ -57,7 +57,7 @@ TEST_CASE("conv1d is linear with the weight transposed", "[autograd]") {
   for (std::size_t i = 0; i < 6; ++i) CHECK(a.span<double>()[i] == Approx(c.span<double>()[i]));
 }
 
-TEST_CASE("element-wise gradients are slopes, also where an input is used twice", "[autograd]") {
+TEST_CASE("element-wise gradients are slopes, even if an input is used twice", "[autograd]") {
   const Variable x = random_parameter({3, 7}, 1, "x"), y = random_parameter({3, 7}, 2, "y");
   CHECK(gradient_mismatch({x, y}, [&] { return any_loss(add(x, y)); }).empty());
   CHECK(gradient_mismatch({x}, [&] { return any_loss(relu(x)); }).empty());

@@ -54,7 +54,7 @@ inline std::vector<double> elements_of(const Tensor& tensor) {
   return {host.span<float>().begin(), host.span<float>().end()};
 }
 
-/// The largest |a - b|; infinity where the sizes differ or a comparison meets NaN.
+/// The largest |a - b|; infinity if the sizes differ or a comparison meets NaN.
 inline double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.size() != b.size()) return INFINITY;
   double largest = 0;

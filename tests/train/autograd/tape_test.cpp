@@ -1,4 +1,4 @@
-// The contract between the tape and whoever watches gradients.
+// The contract between the tape and the observers of gradients.
 #include <array>
 #include <stdexcept>
 #include <string>

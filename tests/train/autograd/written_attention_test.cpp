@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kSamples = 2, kPositions = 17, kHeads = 3, kHeadSize = 8;
 
-// 0 up to the diagonal and -infinity behind it, [T, T].
+// 0 up to the diagonal and -infinity after it, [T, T].
 Tensor causal_mask(DType dtype, Device device) {
   std::vector<double> values;
   for (std::int64_t i = 0; i < kPositions * kPositions; ++i) {

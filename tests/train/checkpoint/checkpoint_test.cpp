@@ -29,7 +29,7 @@ Contents make_contents(float value) {
           .optimizer = {{"wte.weight.exp_avg", filled({5, 3}, -value)}}};
 }
 
-// Loads a checkpoint of make_contents(): its value, or a failure where elements differ.
+// Loads a checkpoint of make_contents(): its value, or a failure if elements differ.
 float load_value(const fs::path& checkpoint) {
   const Contents contents = make_contents(0);
   const nlohmann::json state = load(checkpoint, contents);

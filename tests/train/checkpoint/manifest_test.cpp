@@ -18,7 +18,7 @@ nlohmann::json valid_manifest() {
           {"files", {{kModelFile, entry}, {kOptimizerFile, entry}, {kStateFile, entry}}}};
 }
 
-// The message with which a manifest is refused; empty where it is accepted.
+// The message with which a manifest is refused; empty if it is accepted.
 std::string refusal_of_manifest(const nlohmann::json& manifest) {
   try {
     (void)parse_manifest(dump_json(manifest), "manifest.json");

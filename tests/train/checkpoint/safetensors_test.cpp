@@ -21,7 +21,7 @@ std::string make_file(const std::string& header, std::size_t data_bytes) {
   return bytes + header + std::string(data_bytes, '\1');
 }
 
-// The message with which a file is refused; empty where it is accepted.
+// The message with which a file is refused; empty if it is accepted.
 std::string refusal_of_file(const std::string& bytes) {
   const test::TemporaryFolder folder;
   write_file(folder / "x.safetensors", bytes);

@@ -33,7 +33,7 @@ void set(const Contents& contents, float value) {
   contents.optimizer[0].tensor.copy_from(contents_of(value).optimizer[0].tensor);
 }
 
-// The one value that the newest checkpoint holds in model, optimizer and state; -1 where they differ.
+// The one value that the newest checkpoint holds in model, optimizer and state; -1 if they differ.
 float newest_value(const fs::path& root) {
   const Contents contents = contents_of(0);
   const float value = load(CheckpointFolder(root).latest().value(), contents).at("value").get<float>();

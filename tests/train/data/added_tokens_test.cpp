@@ -13,7 +13,7 @@ using namespace lockstep::data;
 
 namespace {
 
-// What split_at_tokens() makes of a text: pieces in quotes, numbers of tokens.
+// The result of split_at_tokens() for a text: pieces in quotes, numbers of tokens.
 std::string split(std::string_view text, const std::vector<AddedToken>& tokens) {
   std::string parts;
   split_at_tokens(

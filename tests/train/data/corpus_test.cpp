@@ -46,7 +46,7 @@ TEST_CASE("a text's first nine tenths train and the rest validates, with any tok
   const std::string validation = text_of(*corpus.validation, *tokenizer);
   CHECK(parts.training.starts_with(training));
   CHECK(parts.validation.starts_with(validation));
-  // What is left out is less than a sample of 8 tokens and one more; no piece is longer than a line.
+  // Less is left out than a sample of 8 tokens and one more; no piece is longer than a line.
   CHECK(parts.training.size() - training.size() <= 9 * 22);
   CHECK(text_to_learn_from({.data = folder / "text"}) == parts.training);
 }
@@ -105,7 +105,7 @@ TEST_CASE("data, tokenizer and model that do not go together are an error that s
   CHECK_THROWS_WITH(load_corpus(options, number_tokenizer()), ContainsSubstring("is a text"));
   options.validation_data = folder / "a.bin";
   CHECK_THROWS_WITH(load_corpus(options, byte_tokenizer()), ContainsSubstring("of different kinds"));
-  CHECK_THROWS_WITH(text_to_learn_from({.data = folder / "a.bin"}), ContainsSubstring("is no text"));
+  CHECK_THROWS_WITH(text_to_learn_from({.data = folder / "a.bin"}), ContainsSubstring("is not a text"));
   CHECK(usual_tokenizer(folder / "a.bin") == "numbers");
   CHECK(usual_tokenizer(folder / "text") == "bytes");
   CHECK(usual_tokenizer("") == "bytes");

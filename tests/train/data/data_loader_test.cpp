@@ -86,7 +86,7 @@ TEST_CASE("the loader yields what direct indexing in the sampler's order gives",
   }
 }
 
-TEST_CASE("samples that do not fill a batch make a smaller one where they are kept", "[data]") {
+TEST_CASE("samples that do not fill a batch make a smaller one if they are kept", "[data]") {
   const TokenDataset dataset = counting_dataset(10);
   SequentialSampler sampler(dataset.size());
   DataLoader loader(dataset, sampler, {.batch_size = 4, .drop_last = false});

@@ -84,7 +84,7 @@ TEST_CASE("a state of another dataset, or of none, is refused", "[data]") {
 
 namespace {
 
-// What a distributed sampler does, in short: rank r of W takes every W-th position.
+// A distributed sampler, in short: rank r of W takes every W-th position.
 class EveryWth final : public Sampler {
  public:
   EveryWth(std::int64_t dataset_size, std::uint64_t seed, int rank, int world_size)

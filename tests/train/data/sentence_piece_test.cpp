@@ -172,14 +172,14 @@ TEST_CASE("a model that would end SentencePiece's process is refused before it i
   CHECK_THAT(refusal_of(a), ContainsSubstring("0 pieces for the unknown"));
   CHECK_THAT(refusal_of(unknown + a + a), ContainsSubstring("'a' occurs twice"));
   CHECK_THAT(refusal_of(unknown + piece("", 1)), ContainsSubstring("empty"));
-  CHECK_THAT(refusal_of(unknown + piece(std::string("a\0b", 3), 1)), ContainsSubstring("no text"));
-  CHECK_THAT(refusal_of(unknown + piece("\xFF", 1)), ContainsSubstring("no text"));
+  CHECK_THAT(refusal_of(unknown + piece(std::string("a\0b", 3), 1)), ContainsSubstring("is not text"));
+  CHECK_THAT(refusal_of(unknown + piece("\xFF", 1)), ContainsSubstring("is not text"));
   CHECK_THAT(refusal_of(unknown + piece("b", 9)), ContainsSubstring("unknown type"));
   CHECK_THAT(refusal_of(unknown + piece("<0x0A>", 6)), ContainsSubstring("1 pieces for bytes"));
   CHECK_THAT(refusal_of(unknown + a + part(2, value(3, 7))), ContainsSubstring("unknown type of model"));
   CHECK_THAT(refusal_of(unknown + a + part(2, "") + part(2, "")), ContainsSubstring("occurs twice"));
   const std::string not_a_number = part(1, part(1, "b") + std::string("\x15\0\0\xC0\x7F", 5));
-  CHECK_THAT(refusal_of(unknown + not_a_number), ContainsSubstring("no usable number"));
+  CHECK_THAT(refusal_of(unknown + not_a_number), ContainsSubstring("not a usable number"));
 }
 
 TEST_CASE("what a model has no piece for becomes its unknown piece, whatever that is called", "[data][tokenizer]") {

@@ -16,7 +16,7 @@ const std::vector<AttentionSizes> kAttentionSizes{{1, 1, 1, 1},   {2, 5, 3, 4}, 
                                                   {1, 33, 1, 20}, {1, 65, 2, 64}, {1, 70, 1, 80}};
 const std::vector<std::int64_t> kIds{7, 123456789012};
 
-/// What both passes of attention give on the CPU in float64, and on the device.
+/// The results of both passes of attention on the CPU in float64, and on the device.
 struct Results {
   Tensor out, log_sum_exp, gradient;
 };
@@ -34,7 +34,7 @@ Results on_device(TestDevice& device, const AttentionSizes& s, const Tensor& qkv
                   const DropoutMask& mask) {
   const Array input = device.put(qkv), out = device.make(dy), gradient = device.make(qkv);
   const Array log_sum_exp = device.make(Tensor::empty({s.B, s.H, s.T}));
-  const DeviceDropout dropout = mask.is_active() ? device.mask(mask) : DeviceDropout{};
+  const Dropout dropout = mask.is_active() ? device.mask(mask) : Dropout{};
   const int heads = static_cast<int>(s.H);
   device.ops().causal_attention_forward(out, log_sum_exp, input, s.B, heads, dropout, device.context());
   device.ops().causal_attention_backward(gradient, device.put(dy), out, log_sum_exp, input, s.B, heads, dropout,

@@ -84,7 +84,7 @@ TEST_CASE("device dropout drops infinities, and without a mask adds", "[kernels]
   CHECK(equal_bits(device.get(out), a));
 }
 
-// CUDA gives the handle of an ended stream to the next one. What has been issued to the first may not have run.
+// CUDA gives the handle of an ended stream to the next one. Work issued to the first may not have run.
 TEST_CASE("a stream brings its own sample ids, though its handle has had them before", "[kernels][gpu]") {
   const Device device = test::accelerator();
   const std::vector<std::int64_t> other_ids{1, 2}, ids{3, 5};

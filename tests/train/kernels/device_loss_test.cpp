@@ -9,7 +9,7 @@ using namespace lockstep::kernels::testing;
 
 namespace {
 
-/// Targets of R rows, the second ignored where there is one.
+/// Targets of R rows, the second ignored if there is one.
 Tensor targets_of(std::int64_t R, std::int64_t V) {
   const Tensor targets = random_ids({R}, V, 9);
   if (R > 1) targets.span<std::int32_t>()[1] = kIgnoredTarget;

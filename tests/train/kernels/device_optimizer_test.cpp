@@ -8,7 +8,7 @@ using namespace lockstep::kernels::testing;
 
 namespace {
 
-/// What one step may differ by from the CPU's: a GPU fuses products and sums, which moves each intermediate result by
+/// The tolerance of one step against the CPU's: a GPU fuses products and sums, which moves each intermediate result by
 /// at most one roundoff; there are about ten, of order 1.
 constexpr double kStepTolerance = 16 * 0x1p-24;
 

@@ -9,11 +9,11 @@
 
 namespace lockstep::kernels::cuda {
 inline namespace plain {
-const DeviceOps& device_ops();
+const Operations& operations();
 }
 #ifdef LOCKSTEP_HAVE_CHECKED_KERNELS
 namespace checked {
-const DeviceOps& device_ops();
+const Operations& operations();
 }
 #endif
 }  // namespace lockstep::kernels::cuda
@@ -76,15 +76,15 @@ TestDevice::~TestDevice() {
   for (void* const allocation : allocations_) cudaFree(allocation);
 }
 
-const DeviceOps& TestDevice::ops() const {
+const Operations& TestDevice::ops() const {
 #ifdef LOCKSTEP_HAVE_CHECKED_KERNELS
   const char* const wanted = std::getenv("LOCKSTEP_EMULATOR_CHECK");
-  if (wanted != nullptr && std::string_view(wanted) == "1") return cuda::checked::device_ops();
+  if (wanted != nullptr && std::string_view(wanted) == "1") return cuda::checked::operations();
 #endif
-  return cuda::device_ops();
+  return cuda::operations();
 }
 
-DeviceContext TestDevice::context() {
+Context TestDevice::context() {
   return {.stream = nullptr, .device = device_.index, .scratch = scratch_.get(), .faults = faults_};
 }
 
@@ -126,7 +126,7 @@ Tensor TestDevice::get(const Array& array) {
   return tensor;
 }
 
-DeviceDropout TestDevice::mask(const DropoutMask& mask) {
+Dropout TestDevice::mask(const DropoutMask& mask) {
   const Tensor ids = Tensor::from<std::int64_t>(mask.sample_ids, {static_cast<std::int64_t>(mask.sample_ids.size())});
   return {.probability = mask.probability,
           .key = mask.key,

@@ -7,15 +7,13 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/device_ops.hpp"
+#include "kernels/operations.hpp"
 #include "kernels/testing.hpp"
 #include "support/accelerator.hpp"
 
 namespace lockstep::kernels::testing {
 
-using Array = DeviceArray;
-
-/// What device kernels store activations as.
+/// The types in which device kernels store activations.
 inline constexpr DType kStoredTypes[] = {DType::kFloat32, DType::kBFloat16, DType::kFloat16};
 
 /// Unit roundoff of what is stored as `dtype` and computed in float32. (float16 below 2^-14 errs by 2^-25 at most,
@@ -25,7 +23,7 @@ inline constexpr DType kStoredTypes[] = {DType::kFloat32, DType::kBFloat16, DTyp
   return dtype == DType::kBFloat16 ? 0x1p-8 : 0x1p-11;
 }
 
-/// What a store as `dtype` may add to an error that float32 arithmetic makes anyway.
+/// The error that storing as `dtype` may add to that of float32 arithmetic.
 [[nodiscard]] constexpr double store_error(DType dtype) { return is_reduced_float(dtype) ? roundoff_of(dtype) : 0.0; }
 
 /// Standard normal elements stored as `dtype`, one of kStoredTypes.
@@ -48,9 +46,9 @@ class TestDevice {
   TestDevice& operator=(const TestDevice&) = delete;
 
   /// The kernels under test.
-  [[nodiscard]] const DeviceOps& ops() const;
+  [[nodiscard]] const Operations& ops() const;
   /// Where they run. Reports faults into faults().
-  [[nodiscard]] DeviceContext context();
+  [[nodiscard]] Context context();
   /// Waits for everything, then reads what kernels have noted.
   [[nodiscard]] DeviceFaults faults();
 
@@ -61,7 +59,7 @@ class TestDevice {
   /// Waits for everything, then copies the elements into a tensor.
   [[nodiscard]] Tensor get(const Array& array);
   /// A mask with these sample ids.
-  [[nodiscard]] DeviceDropout mask(const DropoutMask& mask);
+  [[nodiscard]] Dropout mask(const DropoutMask& mask);
   /// One double.
   [[nodiscard]] double* number();
   [[nodiscard]] double read(const double* number);
@@ -71,7 +69,7 @@ class TestDevice {
 
   [[nodiscard]] void* allocate(std::size_t bytes);
 
-  Device device_ = test::accelerator();  // first: ends the test as skipped where there is none
+  Device device_ = test::accelerator();  // first: ends the test as skipped if there is none
   std::vector<void*> allocations_;
   std::unique_ptr<Scratch> scratch_;
   DeviceFaults* faults_;

@@ -1,4 +1,4 @@
-// What the CPU does with float16: conversions. Everything else is for devices (device_*_test.cpp).
+// The CPU's operations on float16: conversions. Everything else is for devices (device_*_test.cpp).
 #include "base/float16.hpp"
 
 #include <array>

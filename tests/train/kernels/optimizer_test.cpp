@@ -49,7 +49,7 @@ TEST_CASE("Adam and AdamW follow their papers over several steps", "[kernels]") 
       reference.adam(values_of(g), options);
     }
     // Each step rounds a parameter of magnitude up to 5 a few times, and a moment of magnitude up to 4 / 2 likewise;
-    // where a gradient is tiny the first steps' quotient is near 1 whatever its rounding.
+    // if a gradient is tiny, the first steps' quotient is near 1 whatever its rounding.
     CHECK(largest_difference(p, reference.p) <= 5 * 4 * 5 * kRoundoff<float>);
     CHECK(largest_difference(m, reference.m) <= 5 * 4 * 2 * kRoundoff<float>);
     CHECK(largest_difference(v, reference.v) <= 5 * 4 * 4 * kRoundoff<float>);

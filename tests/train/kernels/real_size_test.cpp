@@ -38,10 +38,10 @@ reference::View view_of(const Tensor& tensor) {
   return {tensor.data(), tensor.count() / columns, columns, tensor.dtype()};
 }
 
-// Makes tensors on the device under test. What is not given a type is float32.
+// Makes tensors on the device under test. Tensors without a given type are float32.
 class RealSizes {
  public:
-  const Device device = test::accelerator();  // first: ends the test as skipped where there is none
+  const Device device = test::accelerator();  // first: ends the test as skipped if there is none
   const Sizes s = device.type == DeviceType::kCuda ? kReal : kSmall;
 
   RealSizes() { make_current(device); }

@@ -97,7 +97,7 @@ struct Gelu {
   }
 };
 
-/// What each row is normalized with, and the two means of its gradient.
+/// The values that normalize each row, and the two means of its gradient.
 struct RowMoments {
   double mean, reciprocal_deviation, gradient_mean, gradient_projection;
 };

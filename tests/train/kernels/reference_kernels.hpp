@@ -2,7 +2,7 @@
 /// @file
 /// What kernels should have computed, by device kernels that are too simple to be wrong in the same way: a thread for
 /// each element, a loop over its terms, all in double precision. For sizes that a CPU does not get through. Everything
-/// is compared where it lies; what comes back is the worst |value - expected| / max(floor, |expected|), infinity where
+/// is compared where it lies; what comes back is the worst |value - expected| / max(floor, |expected|), infinity if
 /// one of them is not a number. Each function waits for the device.
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// What only language models have: attention, embeddings, the loss over a vocabulary; and a norm.
+// Parts of language models only: attention, embeddings, the loss over a vocabulary; and a norm.
 #include <vector>
 
 #include "kernels/reference_kernels.cuh"

@@ -22,7 +22,7 @@ using namespace lockstep::kernels::testing;
 
 namespace {
 
-// What the handler sees; it can reach nothing but variables of the process.
+// The handler's view; it can reach nothing but variables of the process.
 std::atomic<int> handled = 0, handled_on_other_threads = 0, handled_off_the_stack = 0;
 std::atomic<std::uintptr_t> stack_begin = 0, stack_end = 0;
 std::atomic<pid_t> testing_thread = 0;

@@ -48,7 +48,7 @@ inline Values values_of(const Tensor& tensor) {
   return values;
 }
 
-/// The largest |a - b|; infinity where the sizes differ or a comparison meets NaN.
+/// The largest |a - b|; infinity if the sizes differ or a comparison meets NaN.
 inline double largest_difference(const Tensor& tensor, const Values& expected) {
   const Values values = values_of(tensor);
   if (values.size() != expected.size()) return INFINITY;

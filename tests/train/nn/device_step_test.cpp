@@ -18,7 +18,7 @@ using namespace lockstep;
 namespace {
 
 constexpr std::int64_t kSamples = 3, kLength = 9, kVocabulary = 37;
-// Far above the gradients' rounding errors: where a gradient is nearly 0, Adam's step with its usual epsilon would turn
+// Far above the gradients' rounding errors: if a gradient is nearly 0, Adam's step with its usual epsilon would turn
 // the sign of such an error into a whole step.
 constexpr double kLearningRate = 1e-2, kEpsilon = 1e-2;
 
@@ -30,7 +30,7 @@ Tensor random_tokens(std::uint64_t seed) {
   return Tensor::from(std::span<const std::int32_t>(tokens), {kSamples, kLength});
 }
 
-/// What a step on one device came to, in host memory.
+/// The results of a step on one device, in host memory.
 struct Step {
   double loss, norm;
   std::vector<std::string> names;
@@ -105,7 +105,7 @@ void check_equal_steps(const Step& here, const Step& there, double bound) {
 // A gradient has come through about 60 operations (two blocks of 13, there and back), each rounded once, and sums of up
 // to 96 terms: at most 156 roundoffs of 2^-24 that add up, of numbers that may be a few times larger than the result.
 constexpr double kFloat32Bound = 4 * 156 * 0x1p-24;
-// Where two devices sum in other orders, any of the 60 roundings to bfloat16 may fall the other way: 2^-8 each.
+// If two devices sum in different orders, any of the 60 roundings to bfloat16 may fall the other way: 2^-8 each.
 constexpr double kBFloat16Bound = 60 * 0x1p-8;
 // Beside float32, each of the 60 results and the weights of 9 products are rounded to float16: 2^-11 each.
 constexpr double kFloat16Bound = (60 + 2 * 9) * 0x1p-11;

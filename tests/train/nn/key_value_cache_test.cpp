@@ -86,7 +86,7 @@ TEST_CASE("other keys and values would be noticed: another first token changes l
   CHECK(largest_difference<float>(after_first.value(), after_other.value()) > 1e-4);
 }
 
-TEST_CASE("all new positions have scores where they are asked for", "[nn]") {
+TEST_CASE("all new positions have scores if they are asked for", "[nn]") {
   const nn::Gpt model(config_of(), 3);
   const Tensor tokens = random_tokens({2, 9}, 97, 5);
   nn::KeyValueCache cache(model.config(), 2);

@@ -63,7 +63,7 @@ class LlamaAttention : public nn::Layer {
     return autograd::RotaryTable::make(config.context_length, config.channels / config.head_count, 10000.0,
                                        scope.dtype());
   }
-  // 0 up to the diagonal, -infinity behind it.
+  // 0 up to the diagonal, -infinity after it.
   static Tensor causal_mask(std::int64_t positions, const nn::InitScope& scope) {
     const Tensor mask = scope.constant({positions, positions}, 0).to(Device{});
     for (std::int64_t i = 0; i < positions; ++i) {

@@ -13,7 +13,7 @@
 
 namespace lockstep::test {
 
-/// What a recorder has written into a file of this folder.
+/// A recording in a file of this folder.
 inline nlohmann::json recorded(const std::string& file) {
   return parse_json(read_file(LOCKSTEP_SOURCE_DIR "/tests/train/nn/" + file));
 }

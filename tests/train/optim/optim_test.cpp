@@ -263,6 +263,33 @@ TEST_CASE("clipping is PyTorch's", "[optim]") {
   }
 }
 
+TEST_CASE("ranks that add up their squared norms and clip to the root clip as one process does", "[optim]") {
+  const Parameters alone, divided;
+  alone.set_gradients(0);
+  divided.set_gradients(0);
+  const double norm = optim::clip_grad_norm({alone.matrix, alone.bias}, 0.5);
+  REQUIRE(norm > 0.5);
+  const double first = optim::squared_norm({divided.matrix}), second = optim::squared_norm({divided.bias});
+  CHECK(std::sqrt(first + second) == norm);
+  optim::clip_to({divided.matrix}, norm, 0.5);
+  optim::clip_to({divided.bias}, norm, 0.5);
+  for (std::size_t i = 0; i < 12; ++i) {
+    CHECK(divided.matrix.gradient().span<float>()[i] == alone.matrix.gradient().span<float>()[i]);
+  }
+  CHECK(divided.bias.gradient().span<float>()[0] == alone.bias.gradient().span<float>()[0]);
+}
+
+TEST_CASE("a norm that is small enough scales nothing, and one that is NaN makes all gradients NaN", "[optim]") {
+  const Parameters parameters;
+  parameters.set_gradients(0);
+  const float before = parameters.matrix.gradient().span<float>()[0];
+  optim::clip_to({parameters.matrix}, 0.9, 1);
+  CHECK(parameters.matrix.gradient().span<float>()[0] == before);
+  optim::clip_to({parameters.matrix, parameters.bias}, std::nan(""), 1);
+  CHECK(std::isnan(parameters.matrix.gradient().span<float>()[0]));
+  CHECK(optim::squared_norm({}) == 0);
+}
+
 TEST_CASE("clipping skips parameters without gradients, and infinity only measures", "[optim]") {
   const Parameters parameters;
   CHECK(optim::clip_grad_norm({parameters.matrix, parameters.bias}, 1) == 0);

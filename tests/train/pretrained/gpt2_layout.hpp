@@ -11,7 +11,7 @@
 
 namespace lockstep::test {
 
-/// What files of different ages have around the weights.
+/// The differences of files of different ages around the weights.
 struct Layout {
   std::string prefix = "transformer.";
   std::string type = "F32";    // of the weights: F32, F16 or BF16
@@ -60,7 +60,7 @@ inline std::vector<float> values_of_parameter(int number, const Shape& shape, co
   return values;
 }
 
-/// attn.bias [1, 1, T, T] with ones where a query sees a key, and attn.masked_bias.
+/// attn.bias [1, 1, T, T] with ones at the keys that a query sees, and attn.masked_bias.
 inline void add_masks(std::vector<RawTensor>& tensors, const nn::GptConfig& config, const Layout& layout) {
   const std::int64_t T = config.context_length;
   for (std::int64_t layer = 0; layer < config.layer_count; ++layer) {
@@ -91,7 +91,7 @@ inline std::vector<RawTensor> gpt2_tensors(const nn::GptConfig& config, const La
   return tensors;
 }
 
-/// The character by which vocab.json writes a byte: itself where it is printed in Latin-1, else one from U+0100 on.
+/// The character by which vocab.json writes a byte: itself if it is printed in Latin-1, else one from U+0100 on.
 inline std::string vocabulary_character(int byte) {
   const auto is_printed = [](int b) { return (b >= 0x21 && b <= 0x7E) || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE; };
   int code_point = byte;

@@ -54,7 +54,7 @@ struct Ended {
   std::string error, out, err;
 };
 
-/// What a training does that is out of the ordinary.
+/// Unusual behaviour of a training run.
 struct Trouble {
   std::function<double(std::int64_t step)> validation = [](std::int64_t /*step*/) { return 1.0; };
   std::function<double(std::int64_t step, double loss)> training = [](std::int64_t /*step*/, double loss) {

@@ -86,7 +86,7 @@ TEST_CASE("a fault for a rank that the job does not have is an error that names 
       ContainsSubstring("LOCKSTEP_INJECT") && ContainsSubstring("names rank 2") && ContainsSubstring("0 to 1"));
   CHECK_THROWS_AS(run::FaultInjector(fault::parse_faults("rank=0 step=1 drop peer=5"), 0, 2, 0), FormatError);
   setenv("LOCKSTEP_INJECT", "rank=0 step=1 kil", 1);
-  CHECK_THROWS_WITH(run::FaultInjector::of_environment(), ContainsSubstring("LOCKSTEP_INJECT: the fault"));
+  CHECK_THROWS_WITH(run::FaultInjector::from_environment(), ContainsSubstring("LOCKSTEP_INJECT: the fault"));
   unsetenv("LOCKSTEP_INJECT");
-  CHECK(run::FaultInjector::of_environment().empty());
+  CHECK(run::FaultInjector::from_environment().empty());
 }

@@ -17,7 +17,7 @@ namespace {
 // Parses a command line that must be right.
 TrainOptions options_of(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "train_gpt_single");
-  const auto parsed = run::parse_train_options(static_cast<int>(arguments.size()), arguments.data());
+  const auto parsed = run::parse_options(static_cast<int>(arguments.size()), arguments.data(), "", TrainOptions());
   REQUIRE_FALSE(parsed.exit_code.has_value());
   return parsed.options;
 }
@@ -35,15 +35,15 @@ std::string usage_error(const std::vector<const char*>& arguments) {
 
 TEST_CASE("the optimizer is the one that was asked for", "[run]") {
   const nn::Linear layer(2, 3, 1);
-  const auto adamw = run::make_optimizer(options_of({}), layer);
+  const auto adamw = run::make_optimizer(options_of({}).optimizer, layer);
   CHECK(dynamic_cast<optim::AdamW*>(adamw.get()) != nullptr);
-  const auto adam = run::make_optimizer(options_of({"--optimizer", "adam"}), layer);
+  const auto adam = run::make_optimizer(options_of({"--optimizer", "adam"}).optimizer, layer);
   CHECK(dynamic_cast<optim::AdamW*>(adam.get()) == nullptr);
   CHECK(dynamic_cast<optim::Adam*>(adam.get()) != nullptr);
-  const auto sgd = run::make_optimizer(options_of({"--optimizer", "sgd"}), layer);
+  const auto sgd = run::make_optimizer(options_of({"--optimizer", "sgd"}).optimizer, layer);
   REQUIRE(dynamic_cast<optim::Sgd*>(sgd.get()) != nullptr);
   CHECK(sgd->state().size() == 2);  // a momentum each for weight and bias
-  CHECK(run::make_optimizer(options_of({"--optimizer", "sgd", "--momentum", "0"}), layer)->state().empty());
+  CHECK(run::make_optimizer(options_of({"--optimizer", "sgd", "--momentum", "0"}).optimizer, layer)->state().empty());
 }
 
 TEST_CASE("the learning rate grows with the batch as asked", "[run]") {

@@ -1,9 +1,19 @@
 #include "run/progress_line.hpp"
 
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <sstream>
 
+#include "base/terminal.hpp"
+#include "base/text.hpp"
+#include "base/unique_fd.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 
+using namespace lockstep;
 using namespace lockstep::run;
 
 namespace {
@@ -80,9 +90,70 @@ TEST_CASE("on a terminal the line is redrawn in place, and a permanent one stays
   printer.show(at_step(2, 10));  // within a tenth of a second: not drawn
   CHECK(out.str().find("2/10") == std::string::npos);
   CHECK(out.str().substr(0, 1) == "\r");
+  CHECK(out.str().back() == '\r');  // the cursor waits at the beginning, which a resized terminal keeps
   CHECK(out.str().find('\n') == std::string::npos);
   printer.show(at_step(3, 10), ProgressPrinter::Keep::kPermanent);
   CHECK(out.str().back() == '\n');
   printer.end_line();
   CHECK(out.str().find("\n\n") == std::string::npos);
+}
+
+namespace {
+
+/// Sets a variable of this process, and in the end removes it.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) { ::setenv(name, value.c_str(), 1); }
+  ~Variable() { ::unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+}  // namespace
+
+TEST_CASE("the line follows the width of the terminal that a launcher names", "[run]") {
+  const UniqueFd terminal(::posix_openpt(O_RDWR | O_NOCTTY));
+  if (!terminal.is_open() || ::unlockpt(terminal.get()) != 0) test::skip("there is no pseudo-terminal here");
+  if (::isatty(STDOUT_FILENO) == 1) test::skip("this test writes to a terminal itself");
+  const Variable columns("COLUMNS", "100"), path("LOCKSTEP_TERMINAL", ::ptsname(terminal.get()));
+  CHECK(terminal_width() == 100);  // the terminal does not know its width
+  CHECK(text_columns() == kAnyColumns);
+  for (const int wide : {100, 60, 120}) {
+    const winsize size{.ws_row = 24, .ws_col = static_cast<unsigned short>(wide), .ws_xpixel = 0, .ws_ypixel = 0};
+    REQUIRE(::ioctl(terminal.get(), TIOCSWINSZ, &size) == 0);
+    CHECK(terminal_width() == wide);
+    CHECK(text_columns() == static_cast<std::size_t>(wide));
+    std::ostringstream out;
+    ProgressPrinter printer(out, ProgressStyle::kTerminal, 1);
+    printer.show(example());
+    CHECK_THAT(out.str(), ContainsSubstring("7l" + progress_line(example(), wide - 1) + "\033"));
+  }
+}
+
+TEST_CASE("a line that is being redrawn is ended when an error ends the run", "[run]") {
+  std::ostringstream out;
+  { ProgressPrinter(out, ProgressStyle::kTerminal, 1).show(at_step(3, 10)); }
+  CHECK(out.str().back() == '\n');
+}
+
+TEST_CASE("a bar fills what the line leaves, in colours", "[run]") {
+  const Variable locale("LC_ALL", "C"), columns("COLUMNS", "200");
+  if (::isatty(STDOUT_FILENO) == 1) test::skip("this test needs a width of its own");
+  CHECK(progress_bar(0.3, 10) == "\033[36m===\033[0;2m-------\033[0m");
+  CHECK(progress_bar(1, 3) == "\033[36m===\033[0;2m\033[0m");
+  CHECK(progress_bar(-1, 2) == "\033[36m\033[0;2m--\033[0m");
+  const auto drawn = [](ProgressPrinter::Bar bar) {
+    std::ostringstream out;
+    ProgressPrinter(out, ProgressStyle::kTerminal, 1, bar).show(at_step(500, 1000));
+    return out.str();
+  };
+  CHECK_THAT(drawn(ProgressPrinter::Bar::kColoured), ContainsSubstring(progress_bar(0.5, 20)));
+  CHECK_THAT(drawn(ProgressPrinter::Bar::kNone), !ContainsSubstring("\033[36m"));
+  const Variable narrow("COLUMNS", "60");
+  CHECK_THAT(drawn(ProgressPrinter::Bar::kColoured), !ContainsSubstring("\033[36m"));
+  const Variable unicode("LC_ALL", "en_US.UTF-8");
+  CHECK_THAT(progress_bar(0.5, 2), ContainsSubstring("\u2501"));
 }

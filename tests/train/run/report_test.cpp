@@ -1,9 +1,14 @@
 #include "run/report.hpp"
 
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
 #include "base/file.hpp"
 #include "device/storage.hpp"
 #include "run/metrics.hpp"
 #include "run/rank_summary.hpp"
+#include "run/step_clock.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 #include "support/temporary_folder.hpp"
@@ -29,7 +34,7 @@ StepMetrics step_of(std::int64_t step) {
 }
 
 /// A run folder of two ranks.
-void fill(const test::TemporaryFolder& folder) {
+void fill(const std::filesystem::path& folder) {
   MetricsFile file(folder / "metrics.jsonl", 0);
   for (std::int64_t step = 1; step <= 8; ++step) file.write(step_of(step));
   for (int rank = 0; rank < 2; ++rank) {
@@ -39,11 +44,11 @@ void fill(const test::TemporaryFolder& folder) {
     recorder.record(lane, "forward", trace::Category::kForward, trace::Clock::now(), trace::Clock::now());
     const std::vector<trace::RankTrace> traces{recorder.snapshot()};
     trace::write_trace(folder / trace::trace_file_name(rank), traces);
-    write_summary(folder.path(), {.rank = rank,
-                                  .duration = Milliseconds(50 + rank),
-                                  .data_wait = Milliseconds(2.25 + rank),
-                                  .exposed_communication = Milliseconds(4.5 - rank),
-                                  .peak_memory_mib = 100.0 + rank});
+    write_summary(folder, {.rank = rank,
+                           .duration = Milliseconds(50 + rank),
+                           .data_wait = Milliseconds(2.25 + rank),
+                           .exposed_communication = Milliseconds(4.5 - rank),
+                           .peak_memory_mib = 100.0 + rank});
   }
 }
 
@@ -51,7 +56,7 @@ void fill(const test::TemporaryFolder& folder) {
 
 TEST_CASE("the report holds curves, ranks, timeline and text, and asks no server for anything", "[run]") {
   const test::TemporaryFolder folder;
-  fill(folder);
+  fill(folder.path());
   const std::string page = report_page(folder.path(), {{"model", "tiny & <small>"}},
                                        {.step = 8,
                                         .last_step = 8,
@@ -73,16 +78,65 @@ TEST_CASE("the report holds curves, ranks, timeline and text, and asks no server
 TEST_CASE("the report gives exposed communication and data wait, of the step and by rank, memory and the slowest rank",
           "[run]") {
   const test::TemporaryFolder folder;
-  fill(folder);
+  fill(folder.path());
   const std::string page = report_page(folder.path(), {}, {});
   for (const char* part : {"1.25 ms (2.5 % of the step)", "5.00 ms (10.0 % of the step)", "2.25 ms waiting for data",
-                           "3.25 ms waiting for data", "4.50 ms exposed communication", "3.50 ms exposed communication",
-                           "100 MiB at most", "101 MiB at most"}) {
+                           "3.25 ms waiting for data", "4.50 ms waiting for other ranks",
+                           "3.50 ms waiting for other ranks", "100 MiB at most", "101 MiB at most"}) {
     CHECK_THAT(page, ContainsSubstring(part));
   }
   const std::size_t slowest = page.find("slowest");
   REQUIRE(slowest != std::string::npos);
   CHECK_THAT(page.substr(slowest, 100), ContainsSubstring("rank 1"));  // 51 - 3.5 ms against 50 - 4.5
+}
+
+TEST_CASE("the report begins with where the time went, and each table says whose and of which steps", "[run]") {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path run = folder.path() / "runs" / "a";
+  std::filesystem::create_directories(run);
+  std::filesystem::create_directories(folder.path() / "chapters" / "06_gpt_ddp");
+  write_file(folder.path() / "chapters" / "06_gpt_ddp" / "README.md", "## Run it\n");
+  fill(run);
+  const std::string page = report_page(run, {}, {.step = 8, .last_step = 8, .warmup_steps = 5});
+  const std::size_t lead = page.find("<p class=\"lead\">");
+  REQUIRE(lead < page.find("<h2>"));
+  CHECK_THAT(page.substr(lead, 400),
+             ContainsSubstring("8 % of each step was waiting for other ranks; rank 1 came last, by 2.0 ms a step.") &&
+                 ContainsSubstring("href=\"../../chapters/06_gpt_ddp/README.md#run-it\""));
+  CHECK_THAT(page, ContainsSubstring("<caption>Rank 0, mean of steps 1 to 8</caption>") &&
+                       ContainsSubstring("<caption>Each rank, mean of steps 1 to 8</caption>") &&
+                       ContainsSubstring("<caption>Each rank: milliseconds per step, step 1</caption>"));
+  CHECK(page.find("warm-up") == std::string::npos);
+  CHECK_THAT(report_page(run, {}, {.step = 8, .last_step = 8, .warmup_steps = 50}),
+             ContainsSubstring("rose in all 8 steps: the run ended inside its warm-up of 50 steps"));
+  CHECK_THAT(report_page(run, {}, {.step = 20, .first_step = 8, .last_step = 20}),
+             ContainsSubstring("<caption>Each rank, mean of steps 10 to 20</caption>"));
+}
+
+TEST_CASE("the time of waiting for other ranks is drawn at the end of backward", "[run]") {
+  trace::Recorder recorder(0);
+  StepClock clock(recorder);
+  StepMetrics metrics;
+  clock.begin(1, {});
+  clock.enter(Phase::kBackward);
+  std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  clock.enter(Phase::kUpdate);
+  clock.end(metrics);
+  clock.record_wait(std::chrono::milliseconds(1));
+  clock.record_wait(std::chrono::nanoseconds(0));  // nothing to draw
+  const std::vector<trace::SpanRecord> spans = recorder.snapshot().spans;
+  const auto of = [&](trace::Category category) {
+    return std::ranges::find(spans, category, &trace::SpanRecord::category);
+  };
+  const auto backward = of(trace::Category::kBackward), wait = of(trace::Category::kWait);
+  REQUIRE(wait != spans.end());
+  CHECK(wait->end_ns == backward->end_ns);
+  CHECK(wait->end_ns - wait->begin_ns == 1'000'000);
+  CHECK(std::ranges::count(spans, trace::Category::kWait, &trace::SpanRecord::category) == 1);
+  clock.begin(2, {});
+  clock.end(metrics);
+  clock.record_wait(std::chrono::seconds(1));  // this step had no backward
+  CHECK(recorder.snapshot().spans.size() == spans.size() + 2);
 }
 
 TEST_CASE("a report leaves out what cannot be read, and says so", "[run]") {
@@ -91,7 +145,7 @@ TEST_CASE("a report leaves out what cannot be read, and says so", "[run]") {
   };
   const std::string whole_page = [] {
     const test::TemporaryFolder folder;
-    fill(folder);
+    fill(folder.path());
     return report_page(folder.path(), {}, {});
   }();
   for (const Case& broken :
@@ -100,7 +154,7 @@ TEST_CASE("a report leaves out what cannot be read, and says so", "[run]") {
         Case{"trace_rank0.json", "{}", "Timeline of the last steps"},
         Case{"metrics.jsonl", std::string(9, '\0'), "10.0 % of the step"}}) {
     const test::TemporaryFolder folder;
-    fill(folder);
+    fill(folder.path());
     write_file(folder / broken.file, broken.bytes);
     const std::string page = report_page(folder.path(), {}, {});
     INFO(broken.file);
@@ -126,9 +180,39 @@ TEST_CASE("the peak memory of a device is what was in use there", "[run]") {
   CHECK(peak_memory_mib() > 1);
   const Device device{accelerator_type(), 0};
   if (!device.is_available()) test::skip("compiled for CUDA, without a GPU");
+  CHECK(counted_peak_mib(device) == Approx(peak_memory_mib(device)));
   const double before = peak_memory_mib(device);
   const auto held = Storage::allocate(std::size_t{8} << 20, device);
   CHECK(peak_memory_mib(device) == Approx(before + 8));
+}
+
+TEST_CASE("the counted peak is that of tensors, the process's is larger, and the closing lines show both", "[run]") {
+  const double before = counted_peak_mib();
+  { const auto held = Storage::allocate((std::size_t{1} << 20) + static_cast<std::size_t>(before * (1 << 20))); }
+  CHECK(counted_peak_mib() > before);
+  CHECK(process_peak_mib() > 1);
+  Outcome outcome;
+  outcome.step = outcome.last_step = 2;
+  CHECK(closing("runs/a", outcome).find("memory") == std::string::npos);
+  outcome.largest_peaks = {.counted_mib = 24.25, .process_mib = 181.4};
+  CHECK_THAT(
+      closing("runs/a", outcome),
+      ContainsSubstring("\n  memory      at most 24.2 MiB counted on a rank, 181 MiB in its process\n  report  "));
+}
+
+TEST_CASE("a summary of an older run has no counted peak", "[run]") {
+  const test::TemporaryFolder folder;
+  write_summary(folder.path(), {.rank = 0, .counted_peak_mib = 24.5, .process_peak_mib = 181});
+  CHECK(read_summaries(folder.path(), 1).front().counted_peak_mib == 24.5);
+  CHECK(read_summaries(folder.path(), 1).front().process_peak_mib == 181);
+  std::string text = read_file(folder / "rank_0.json");
+  for (const char* name : {"counted_peak_mib", "process_peak_mib"}) {
+    const std::size_t begin = text.find(std::string("\"") + name);
+    text.erase(begin, text.find('\n', begin) - begin);
+  }
+  write_file(folder / "rank_0.json", text);
+  REQUIRE(read_summaries(folder.path(), 1).size() == 1);
+  CHECK(read_summaries(folder.path(), 1).front().counted_peak_mib == 0);
 }
 
 TEST_CASE("a summary leaves out the first tenth and survives its file", "[run]") {

@@ -1,4 +1,4 @@
-// What a run makes of its steps, alone and as rank 0 of a group whose other ranks the test plays.
+// The results of a run's steps, alone and as rank 0 of a group whose other ranks the test plays.
 #include "run/run.hpp"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ data::Batch batch_of(std::int64_t samples) {
           Tensor::from(std::span<const std::int64_t>(ids), {samples})};
 }
 
-/// What is written to standard output while it lives.
+/// Captures standard output while it lives.
 class CapturedOutput {
  public:
   CapturedOutput() : before_(std::cout.rdbuf(text_.rdbuf())) {}
@@ -75,7 +75,7 @@ std::vector<std::string> run_as_rank_0(const std::function<void(comm::ProcessGro
   return messages;
 }
 
-// What rank 1 adds in each step: its wish to stop, its tokens, by rank the time without waiting (ms), by rank the
+// Rank 1's contribution in each step: its wish to stop, its tokens, by rank the time without waiting (ms), by rank the
 // memory (MiB).
 void add_rank_1(comm::ProcessGroup& group, bool stops, int steps) {
   for (int step = 0; step < steps; ++step) {

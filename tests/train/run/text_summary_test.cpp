@@ -21,19 +21,19 @@ TEST_CASE("a run that trains a GPT counts tokens, and keeps what its data were",
   options.model.dropout = 0.25;
   options.model.activation_checkpointing = true;
   const data::Corpus corpus = run::load_corpus(options);
-  const nn::Gpt model(options.model_config(corpus.vocabulary_size), {1, Device{}});
+  const nn::Gpt model(options.model.config(corpus.vocabulary_size), {1, Device{}});
   const run::RunSummary summary = run::summarize_text_run(options, corpus, model);
 
   CHECK(summary.parameters == model.parameter_count());
   CHECK(summary.tokens_per_sample == model.config().context_length);
   CHECK(summary.training_samples == corpus.training->size());
   CHECK(summary.validation_samples == corpus.validation->size());
-  CHECK(run::label_of(options, summary) == "tiny");
+  CHECK(run::label_of(options.task, summary) == "tiny");
   CHECK(summary.wants_sample);
   CHECK(summary.files.empty());  // bytes need no model of a tokenizer
   CHECK(summary.recorded ==
         nlohmann::json{{"vocabulary_size", 256}, {"data_fingerprint", corpus.fingerprint}, {"tokenizer_checksum", ""}});
-  const run::Facts facts = run::describe(options, summary, nullptr);
+  const run::Facts facts = run::describe(options, summary, run::Ranks(nullptr));
   CHECK(facts.at(0).second == "tiny: 842,496 parameters (4 layers, 4 heads, width 128, context 128, vocabulary 256)");
   CHECK_THAT(facts.at(1).second,
              ContainsSubstring(" as bytes: ") && ContainsSubstring(" validation samples of 128 tokens"));

@@ -1,6 +1,7 @@
 #include "run/train_options.hpp"
 
 #include <cmath>
+#include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -11,6 +12,8 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "device/memory_limit.hpp"
+#include "device/storage.hpp"
 #include "run/option_list.hpp"
 #include "run/run_folder.hpp"
 #include "support/catch.hpp"
@@ -23,7 +26,7 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Answer {
-  ParsedTrainOptions parsed;
+  ParsedOptions<TrainOptions> parsed;
   std::string out;
   std::string err;
 };
@@ -37,7 +40,7 @@ Answer parse(std::vector<std::string> arguments) {
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
   Answer answer;
   try {
-    answer.parsed = parse_train_options(static_cast<int>(argv.size()), argv.data());
+    answer.parsed = parse_options(static_cast<int>(argv.size()), argv.data(), "Trains a GPT", TrainOptions());
   } catch (const Error& error) {
     answer.err = error.what();
     answer.parsed.exit_code = 99;
@@ -82,8 +85,8 @@ TEST_CASE("options arrive where they belong", "[run]") {
   const TrainOptions options =
       options_of({"--model", "small", "--steps", "7", "--batch-size=12", "--seed", "5", "--clip", "0", "--dropout",
                   "0.25", "--learning-rate", "1e-3", "--out", "some where", "--data", text});
-  CHECK(options.model_config().name == "small");
-  CHECK(options.model_config().dropout == 0.25);
+  CHECK(options.model.config(0).name == "small");
+  CHECK(options.model.config(0).dropout == 0.25);
   CHECK(options.steps == 7);
   CHECK(options.batch_size == 12);
   CHECK(options.seed == 5);
@@ -171,7 +174,19 @@ TEST_CASE("the length of the training is said once", "[run]") {
 TEST_CASE("a device this build lacks is an error, never another device", "[run]") {
   const char* const other = accelerator_type() == DeviceType::kCuda ? "emulated" : "cuda";
   const char* const argv[] = {"train_gpt_single", "--device", other};
-  CHECK_THROWS_AS(parse_train_options(3, argv), UnavailableError);
+  CHECK_THROWS_AS(parse_options(3, argv, "Trains a GPT", TrainOptions()), UnavailableError);
+}
+
+TEST_CASE("the device that a launcher has chosen is the default of --device", "[run]") {
+  std::ostringstream out;
+  std::streambuf* const old_out = std::cout.rdbuf(out.rdbuf());
+  ::setenv("LOCKSTEP_DEVICE", "emulated", 1);
+  const char* const argv[] = {"train_gpt_single", "--help"};
+  const int exit_code = run_training(2, argv, [](const TrainOptions&) { return 1; });
+  ::unsetenv("LOCKSTEP_DEVICE");
+  std::cout.rdbuf(old_out);
+  CHECK(exit_code == 0);
+  CHECK_THAT(out.str(), ContainsSubstring("--device NAME=emulated"));
 }
 
 TEST_CASE("a resumed run goes on with its own options", "[run]") {
@@ -235,10 +250,10 @@ TEST_CASE("a resumed run keeps its optimizer", "[run]") {
 
 TEST_CASE("precision and memory are float32 and everything kept, unless asked for", "[run]") {
   CHECK_FALSE(options_of({}).model.bf16);
-  CHECK_FALSE(options_of({}).model_config().activation_checkpointing);
+  CHECK_FALSE(options_of({}).model.config(0).activation_checkpointing);
   const TrainOptions options = options_of({"--bf16", "--activation-checkpointing"});
   CHECK(options.model.bf16);
-  CHECK(options.model_config().activation_checkpointing);
+  CHECK(options.model.config(0).activation_checkpointing);
   const TrainOptions read = options_from_json(to_json(options));
   CHECK(read.model.bf16);
   CHECK(read.model.activation_checkpointing);
@@ -304,6 +319,22 @@ TEST_CASE("the options of a run of November 2026 are still read, each into its o
     INFO(name);
     CHECK(defaults.at(name) != value);  // else it could be lost unnoticed
   }
+}
+
+TEST_CASE("a memory limit is for one start of the program, and is a number of bytes", "[run]") {
+  CHECK(options_of({}).device.memory_limit.empty());
+  const TrainOptions limited = options_of({"--memory-limit", "1.5GiB"});
+  CHECK(limited.device.memory_limit == "1.5GiB");
+  CHECK_FALSE(to_json(limited).contains("memory_limit"));
+  const Answer wrong = parse({"--memory-limit", "200M"});
+  CHECK(wrong.parsed.exit_code == 2);
+  CHECK_THAT(wrong.err, ContainsSubstring("'200M' is not a number of bytes: write 200MiB, 1.5GiB or 250MB"));
+  CHECK_THAT(parse({"--help"}).out, ContainsSubstring("--memory-limit BYTES"));
+  limit_memory(limited);
+  CHECK_THROWS_AS(Storage::allocate(std::size_t{2} << 30), OutOfMemoryError);
+  set_memory_limit({}, 0);
+  limit_memory(options_of({}));  // leaves it as it is
+  CHECK(Storage::allocate(64) != nullptr);
 }
 
 TEST_CASE("epochs decide the number of steps, whole batches only", "[run]") {

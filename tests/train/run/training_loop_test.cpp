@@ -150,7 +150,7 @@ Trained train(const Task& task, const Options& options) {
   return trained;
 }
 
-/// What a command line means; an error becomes its message.
+/// The meaning of a command line; an error becomes its message.
 struct Reading {
   Options options;
   std::string error;
@@ -264,7 +264,7 @@ TEST_CASE("a run of another task is not resumed", "[run]") {
   CHECK_THAT(parse(defaults("sign"), {"--resume", "--out", folder.path().string()}).error,
              ContainsSubstring("no run of the task sign with a checkpoint"));
   CHECK_THAT(parse(defaults("sign"), {"--compare", run.string()}).error,
-             ContainsSubstring("has trained something else"));
+             ContainsSubstring("trained something other than this program does"));
   CHECK(parse(defaults("line"), {"--compare", folder.path().string()}).options.output.compare == std::vector{run});
 }
 

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What a training consists of. Its weights are all `value`.
+/// The parts of a training run. Its weights are all `value`.
 struct Training {
   nn::Linear model{2, 2, 1};
   optim::AdamW optimizer{{nn::all_parameters(model)}};
@@ -115,7 +115,7 @@ TEST_CASE("all ranks say which of them lacks rank 0's checkpoint, or has another
   SECTION("another") {
     fs::remove_all(disks.of(1));
     save(disks.of(1), 2, 3);
-    CHECK_THAT(message(), ContainsSubstring("but rank 1 has another one of that name"));
+    CHECK_THAT(message(), ContainsSubstring("but rank 1 has a different one of that name"));
   }
   SECTION("damaged") {
     damage(disks.newest_of(1) / "model.safetensors");
@@ -127,7 +127,7 @@ TEST_CASE("all ranks say which of them lacks rank 0's checkpoint, or has another
   }
 }
 
-TEST_CASE("what a program keeps comes back with the checkpoint, and is not asked for where none has it", "[run]") {
+TEST_CASE("what a program keeps comes back with the checkpoint, and is not asked for if none has it", "[run]") {
   const test::TemporaryFolder folder;
   nlohmann::json found;
   const auto keep = [&found](const std::string& name) {
@@ -150,4 +150,15 @@ TEST_CASE("what a program keeps comes back with the checkpoint, and is not asked
   CHECK(run::load_training(folder.path(), training.model, training.optimizer, training.sampler, nullptr, kept).step ==
         2);
   CHECK(found.is_null());
+}
+
+TEST_CASE("parts of parameters are not saved as if they were whole", "[run]") {
+  class Part : public nn::Module {
+   public:
+    Part() { (void)register_part("weight", Tensor::zeros({6}), Slice::of({4, 3}).part({4, 10})); }
+  };
+  const test::TemporaryFolder folder;
+  const Part part;
+  CHECK_THROWS_WITH(run::export_weights(folder.path() / "part.safetensors", part),
+                    ContainsSubstring("weight is only 6 elements of [4, 3]; save and load the whole model"));
 }

@@ -28,7 +28,7 @@ std::int64_t run_count(const Slice& slice) {
   return runs;
 }
 
-// What the definition says, element by element.
+// The definition, element by element.
 Numbers by_definition(const Slice& slice, std::int64_t row_length) {
   Numbers block;
   for (std::int64_t row = slice.rows.begin; row < slice.rows.end; ++row) {

@@ -90,7 +90,7 @@ class TemplateDepth {
   int depth_ = 0;
 };
 
-// Where the parameters of a function's declaration stand; the end where it declares none.
+// Position of the parameters of a function's declaration; the end if it declares none.
 std::size_t find_parameters(Tokens statement) {
   TemplateDepth depth;
   for (std::size_t i = 0; i < statement.size(); ++i) {

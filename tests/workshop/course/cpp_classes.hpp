@@ -20,7 +20,7 @@ struct ClassShape {
   std::size_t member_count = 0;   ///< Variables that each object has; static ones are none.
 };
 
-/// What one file says of classes.
+/// The classes of one file.
 struct ClassesOfFile {
   std::vector<ClassShape> classes;          ///< Those with a body, also inside others; not those in functions.
   std::set<std::string> defined_elsewhere;  ///< Names of classes of which a method is defined outside the body.

@@ -63,8 +63,7 @@ std::string check_target(const fs::path& root, const course::MarkdownFile& file,
     return is_valid ? "" : concat("names lines that do not exist; the file has ", count);
   }
   const course::MarkdownFile other = course::parse_markdown(read_project_file(root, path));
-  const bool is_known = std::ranges::find(other.anchors, target.substr(hash + 1)) != other.anchors.end();
-  return is_known ? "" : "names a heading that does not exist";
+  return course::index_of_anchor(other, target.substr(hash + 1)) ? "" : "names a heading that does not exist";
 }
 
 struct Forbidden {
@@ -95,10 +94,6 @@ std::string unknown_tag(const std::string& line) {
     if (!is_link && std::ranges::find(kKnown, (*match)[1].str()) == kKnown.end()) return match->str();
   }
   return "";
-}
-
-bool is_cpp(const course::FencedBlock& block) {
-  return block.language == "cpp" || block.language == "c++" || block.language == "cuda";
 }
 
 /// Checks the line above an excerpt, `[a.cpp, lines 3 to 5](a.cpp#L3-L5)`: line numbers in its text must be the
@@ -154,6 +149,20 @@ bool shows_lines(const Lines& excerpt, const Lines& lines, std::size_t first, st
   const Lines shown(lines.begin() + static_cast<std::ptrdiff_t>(first - 1),
                     lines.begin() + static_cast<std::ptrdiff_t>(last));
   return matches_from(without_common_indentation(excerpt), 0, without_common_indentation(shown), 0);
+}
+
+std::vector<course::MarkdownFile> chapter_lessons(const fs::path& root) {
+  std::vector<course::MarkdownFile> lessons;
+  for (const std::string& path : select_files(project_files(root), "chapters", {".md"})) {
+    const fs::path file = path;
+    const bool is_lesson = file.filename() == "README.md" && file.parent_path().parent_path() == "chapters";
+    if (is_lesson) lessons.push_back(course::parse_markdown(read_project_file(root, path)));
+  }
+  return lessons;
+}
+
+bool is_cpp(const course::FencedBlock& block) {
+  return block.language == "cpp" || block.language == "c++" || block.language == "cuda";
 }
 
 Problems check_links(const fs::path& root, const course::MarkdownFile& file) {

@@ -11,6 +11,12 @@
 
 namespace lockstep::checks {
 
+/// The chapters' lessons, in their order: the README.md of each folder in chapters/.
+[[nodiscard]] std::vector<course::MarkdownFile> chapter_lessons(const std::filesystem::path& root);
+
+/// True for a block of C++ or CUDA.
+[[nodiscard]] bool is_cpp(const course::FencedBlock& block);
+
 /// Links and images to missing files, headings or lines.
 [[nodiscard]] Problems check_links(const std::filesystem::path& root, const course::MarkdownFile& file);
 

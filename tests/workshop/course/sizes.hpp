@@ -8,7 +8,7 @@
 
 namespace lockstep::checks {
 
-/// What a measurement of the project says.
+/// The results of measuring the project.
 struct SizeReport {
   Problems problems;        ///< Hard limits that are broken.
   std::string budget_text;  ///< Median, 95th percentile, what stands between budget and hard limit.

@@ -52,9 +52,9 @@ TEST_CASE("a new exercise has all its files, and its template agrees with its so
 
 TEST_CASE("names and numbers that cannot be used are refused", "[exercise][author]") {
   const auto [id, name, message] =
-      GENERATE(table<std::string, std::string, std::string>({{"2.5", "add_up", "no number of an exercise"},
-                                                             {"02.5", "AddUp", "AddUp is no name"},
-                                                             {"02.5", "../up", "../up is no name"},
+      GENERATE(table<std::string, std::string, std::string>({{"2.5", "add_up", "not the number of an exercise"},
+                                                             {"02.5", "AddUp", "AddUp is not a name"},
+                                                             {"02.5", "../up", "../up is not a name"},
                                                              {"77.1", "add_up", "there is no chapter 77"}}));
   const test::Finished finished = Project().author({"new", id, name, "Title"});
   CHECK(finished.exit_code != 0);

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <cmath>
 #include <functional>
 #include <map>
 #include <thread>
@@ -77,6 +78,43 @@ TEST_CASE("collectives between links add, copy and gather", "[exercise]") {
       CHECK(tables[rank] == table);
     }
   }
+}
+
+TEST_CASE("the halves of an all-reduce between links move parts", "[exercise]") {
+  for (const int world_size : {1, 2, 4}) {
+    const auto ranks = static_cast<float>(world_size);
+    const auto errors = on_ranks(world_size, [&](LinkCollectives& group) {
+      const auto rank = static_cast<std::size_t>(group.rank());
+      std::vector<float> all(2 * static_cast<std::size_t>(world_size)), own(2);
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<float>(rank + 10 * i);
+      group.reduce_scatter(own, all, ReduceOp::kSum).synchronize();
+      const float sum = ranks * (ranks - 1) / 2, first = 20 * static_cast<float>(rank) * ranks;
+      require(own == std::vector<float>{first + sum, first + 10 * ranks + sum}, "wrong sums");
+      const auto part = std::span(all).subspan(2 * rank, 2);  // of the buffer itself
+      group.reduce_scatter(part, all, ReduceOp::kMean).synchronize();
+      require(part[0] == (first + sum) / ranks && part[1] == (first + 10 * ranks + sum) / ranks, "wrong means");
+      part[0] = -0.0F;
+      group.all_gather(all, part).synchronize();
+      for (std::size_t i = 0; i < all.size(); i += 2) {
+        require(std::signbit(all[i]) && all[i + 1] == 10 * static_cast<float>(i + 1) + (ranks - 1) / 2, "wrong parts");
+      }
+      double tiny[] = {1, 0x1p-50 * static_cast<double>(rank)};
+      group.all_reduce(tiny).synchronize();
+      require(tiny[0] == world_size && tiny[1] == 0x1p-50 * static_cast<double>(sum), "wrong sums of doubles");
+    });
+    for (const std::string& error : errors) CHECK(error.empty());
+  }
+  const auto errors = on_ranks(2, [&](LinkCollectives& group) {
+    std::vector<float> all(4), own(2);
+    group.reduce_scatter(own, all, group.rank() == 0 ? ReduceOp::kMean : ReduceOp::kSum).synchronize();
+  });
+  CHECK_THAT(errors[0], ContainsSubstring("is reduce_scatter of 4 values with kMean on rank 0 and reduce_scatter of 4 "
+                                          "values on rank 1"));
+  const auto misfits = on_ranks(2, [&](LinkCollectives& group) {
+    std::vector<float> all(5), own(2);
+    group.all_gather(all, own).synchronize();
+  });
+  CHECK_THAT(misfits[0], ContainsSubstring("all_gather: one of 2 equal parts of 5 elements does not have 2"));
 }
 
 TEST_CASE("the values of a collective leave when it is issued, and the sum comes when it is waited for", "[exercise]") {

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "base/file.hpp"
+#include "exercise_tool/verdict_view.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
@@ -28,7 +29,19 @@ Not quickly.
 $ echo sent 6,000 bytes in 4 steps
 sent 6,000 bytes in 4 steps
 ```
+
+Each rank sends its chunk in **every** step, see [the
+ring](../02_x/README.md), and `2*a*b` is no *emphasis*, however long this line of text becomes.
+
+<!-- not shown -->
+- One item.
+- Another.
+
+| steps | bytes |
+|---|---|
 </details>
+
+The text goes on.
 )";
 
 struct LessonProject {
@@ -66,12 +79,28 @@ TEST_CASE("predict asks first, then runs once what the lesson shows, and compare
   CHECK_THAT(project.run({"progress"}).out, ContainsSubstring("07  1 of 2 right"));
 }
 
-TEST_CASE("predict takes no answer for an answer, and asks again where one is no number", "[exercise]") {
+TEST_CASE("predict takes no answer for an answer, and asks again if one is no number", "[exercise]") {
   const LessonProject project;
   const test::Finished finished = project.predict("many\n\n4\n");
   CHECK_THAT(finished.out, ContainsSubstring("\"many\" does not begin with a number"));
   CHECK_THAT(finished.out, ContainsSubstring("it is 6000 bytes") && ContainsSubstring("1 of 1 right"));
   CHECK_THAT(project.predict("").out, ContainsSubstring("0 of 0 right"));
+}
+
+TEST_CASE("predict prints the lesson's explanation below each result, also to who gave no answer", "[exercise]") {
+  const LessonProject project;
+  CHECK_THAT(project.predict("6000\n\n").out,
+             ContainsSubstring("How many bytes are sent?\n  right: 6000 bytes\n\n  Not quickly.\n\n"
+                               "In how many steps?\n  it is 4\n\n"
+                               "  Each rank sends its chunk in every step, see the ring, and 2*a*b is no\n"
+                               "  emphasis, however long this line of text becomes.\n\n"
+                               "  - One item.\n  - Another.\n\n| steps | bytes |\n|---|---|\n\n1 of 1 right."));
+}
+
+TEST_CASE("Text is broken at the columns that there are", "[exercise]") {
+  CHECK(exercise::wrapped("one two three", 2, 9) == "  one two\n  three\n");
+  CHECK(exercise::wrapped("one two three", 2, 8) == "  one\n  two\n  three\n");
+  CHECK(exercise::wrapped("incomprehensible", 2, 8) == "  incomprehensible\n");
 }
 
 TEST_CASE("predict says which chapters there are not, and what has to be built", "[exercise]") {

@@ -1,13 +1,17 @@
 // `lockstep grade` refuses invalid requests before it grades anything.
+#include <unistd.h>
+
 #include <filesystem>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "grading/private_files.hpp"
+#include "grading/sandbox.hpp"
 #include "grading/student_files.hpp"
 #include "grading/submissions.hpp"
 #include "grading_runs.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep::grading {
@@ -99,10 +103,32 @@ TEST_CASE("without a sandbox nobody is graded, unless that is asked for", "[grad
 
   const test::Finished graded = course.grade({"--no-sandbox"}, path);
   INFO(graded.out << graded.err);
+  const Sandbox limits_only(test::built_program("lockstep_confine"), 0, SandboxKind::kLimitsOnly);
+  if (const fs::path closed = limits_only.closed_folder(course_root()); !closed.empty()) {  // such as a clone in /root
+    CHECK(graded.exit_code == 2);
+    CHECK_THAT(graded.err, ContainsSubstring("may not enter " + closed.string()));
+    return;
+  }
   CHECK(graded.exit_code == 0);
   const auto grade = read_student_grade(course.out() / "students" / "alice");
   REQUIRE(grade);
   CHECK(grade->points() == grade->max_points());
+}
+
+TEST_CASE("a folder that submissions' user may not enter is named, outermost first", "[grading]") {
+  if (::geteuid() != 0) test::skip("only root starts submissions as another user");
+  const test::TemporaryFolder folder;
+  const fs::path outer = folder.path() / "outer", inner = outer / "inner";
+  fs::create_directories(inner);
+  const fs::perms open = fs::perms::owner_all | fs::perms::others_exec;
+  for (const fs::path& path : {folder.path(), outer, inner}) fs::permissions(path, open);
+  const Sandbox limits_only("/confine", 61000, SandboxKind::kLimitsOnly);
+  CHECK(limits_only.closed_folder(inner).empty());
+  fs::permissions(inner, fs::perms::owner_all);
+  CHECK(limits_only.closed_folder(inner) == inner);
+  fs::permissions(outer, fs::perms::owner_all);
+  CHECK(limits_only.closed_folder(inner) == outer);
+  CHECK(Sandbox("/confine", 61000, SandboxKind::kBubblewrapAsRoot).closed_folder(inner).empty());
 }
 
 TEST_CASE("what cannot be read costs nobody else a grade", "[grading]") {
@@ -111,7 +137,7 @@ TEST_CASE("what cannot be read costs nobody else a grade", "[grading]") {
   fs::create_symlink("/proc/1/mem", course.in() / "linked.zip");
   write_file(course.in() / "broken.zip", "");
   std::vector<std::string> ignored;
-  const std::vector<Task> tasks = find_submissions(course.in(), "settings", ignored);
+  const std::vector<Task> tasks = find_submissions(course.in(), "settings", course.out(), ignored);
   REQUIRE(tasks.size() == 3);
   CHECK(tasks[0].key == "alice");
   CHECK(tasks[1].key == "broken");

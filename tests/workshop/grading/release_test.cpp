@@ -50,12 +50,12 @@ TEST_CASE("a damaged RELEASE is refused with the line that is wrong, and how to 
       {"release: release-a\nrelease: release-b\ncommit: " + kHash + "\n", "more than one line \"release: ...\""},
       {"release:\ncommit: " + kHash + "\n", "says \"release: \""},
       {"release: ppc-2026\ncommit: " + kHash + "\n",
-       "\"release: ppc-2026\", which is no word that begins with release-"},
-      {"release: release-\ncommit: " + kHash + "\n", "which is no word that begins with release-"},
-      {"release: release-a b\ncommit: " + kHash + "\n", "which is no word that begins with release-"},
-      {"release: release-a\ncommit: main\n", "\"commit: main\", which is no commit's hash"},
-      {"release: release-a\ncommit: 012345\n", "which is no commit's hash"},
-      {"release: release-a\ncommit: " + kHash + kHash + "\n", "which is no commit's hash"},
+       "\"release: ppc-2026\", which is not a word that begins with release-"},
+      {"release: release-\ncommit: " + kHash + "\n", "which is not a word that begins with release-"},
+      {"release: release-a b\ncommit: " + kHash + "\n", "which is not a word that begins with release-"},
+      {"release: release-a\ncommit: main\n", "\"commit: main\", which is not a commit's hash"},
+      {"release: release-a\ncommit: 012345\n", "which is not a commit's hash"},
+      {"release: release-a\ncommit: " + kHash + kHash + "\n", "which is not a commit's hash"},
   }));
   INFO(text);
   CHECK_THROWS_WITH(parse_release(text), ContainsSubstring(message));

@@ -45,6 +45,10 @@ TEST_CASE("A release of one chapter has what its exercises need, and gives nothi
   CHECK(plan.has("tests/exercises/01_mini_all_reduce/1_framing/subject.cpp"));
   CHECK_FALSE(plan.has("exercises/02_ring_all_reduce/1_reduce_scatter"));
   CHECK_FALSE(plan.has("common/ranks/net/frame.cpp"));
+  CHECK_FALSE(plan.has("common/ranks/net/stream_socket.cpp"));  // named with a function
   CHECK(plan.has("chapters/02_ring_all_reduce/ring_process_group.cpp"));
+  CHECK(plan.has("common/workshop/exercise/alternatives.hpp"));  // named as parts of judges, but none
+  CHECK(plan.has("common/ranks/comm/control/hub/judge.cpp"));
+  CHECK_FALSE(plan.has("tests/exercises/01_mini_all_reduce/1_framing/judge.cpp"));
   CHECK_FALSE(plan.has("solutions"));
 }

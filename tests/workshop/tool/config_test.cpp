@@ -91,7 +91,7 @@ TEST_CASE("config asks, asks again after a wrong answer, and writes what was sai
                                   ContainsSubstring("\"threads_per_process\": \"auto\""));
 }
 
-TEST_CASE("config writes nothing where the answers end, or nobody can answer", "[tool][config]") {
+TEST_CASE("config writes nothing if the answers end, or nobody can answer", "[tool][config]") {
   const TemporaryFolder folder;
   const Finished ended = answer(folder / "job.json", "2\n\x04");
   CHECK(ended.exit_code == 1);

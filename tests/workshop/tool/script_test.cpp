@@ -4,6 +4,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
@@ -38,7 +42,7 @@ class ProgramFolder {
 
 }  // namespace
 
-TEST_CASE("the script says what to do first where nothing is built", "[tool]") {
+TEST_CASE("the script says what to do first if nothing is built", "[tool]") {
   const Finished script = run_program({kScript}, {{"LOCKSTEP_PRESET", "not-built"}});
   CHECK(script.exit_code == 0);
   CHECK_THAT(script.out, ContainsSubstring("./lockstep train") && ContainsSubstring("./lockstep test"));
@@ -98,4 +102,62 @@ TEST_CASE("the script works from any folder and through a link", "[tool]") {
   const Finished script = run_program({"sh", "-c", "cd / && exec " + (folder.path / "linked").string() + " --help"},
                                       {{"LOCKSTEP_PRESET", "not-built"}});
   CHECK(script.exit_code == 0);
+}
+
+TEST_CASE("the script answers at once, without a build: help, its version, and a command that does not exist",
+          "[tool]") {
+  const auto run = [](const std::vector<std::string>& words) {
+    std::vector<std::string> command{kScript};
+    command.insert(command.end(), words.begin(), words.end());
+    return run_program(command, {{"LOCKSTEP_PRESET", "not-built"}});
+  };
+  CHECK(run({"--help"}).out == run_program({lockstep::test::built_program("lockstep"), "--help"}).out);
+  CHECK(run({"help"}).out == run({"-h"}).out);
+  CHECK(run({"--version"}).out.starts_with("Lockstep 0."));
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"help", "generate"}, {"generate", "--help"}}) {
+    const Finished script = run(words);
+    CHECK(script.exit_code == 0);
+    CHECK(script.out.starts_with("  generate [options] "));
+  }
+  for (const auto& [word, meant] : {std::pair<std::string, std::string>{"trian", "train"},
+                                    {"chekc", "check"},
+                                    {"progres", "progress"},
+                                    {"evalaute", "evaluate"},
+                                    {"realease", "release"}}) {
+    const Finished script = run({word, "--anything"});
+    CHECK(script.exit_code == 2);
+    CHECK_THAT(script.err, ContainsSubstring("unknown command " + word + "; did you mean " + meant + "?"));
+  }
+  for (const std::string word : {"xyzzy", "02.1", "--steps", "t", "-x"}) {
+    const Finished script = run({word});
+    CHECK(script.exit_code == 2);
+    CHECK_THAT(script.err, ContainsSubstring("unknown command " + word + "  ("));
+  }
+  CHECK_FALSE(fs::exists(fs::path(LOCKSTEP_SOURCE_DIR) / "build" / "not-built"));
+}
+
+// The first apt-get finds the lock taken, as it does for its lists of packages: it does not wait for these itself.
+TEST_CASE("the script says that it waits for another program that installs packages", "[tool]") {
+  const ProgramFolder programs({"env", "bash", "readlink", "dirname", "id", "mktemp", "sleep", "grep", "tail", "rm",
+                                "cat", "python3", "cmark-gfm"});
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(programs.path / name) << "#!/usr/bin/env bash\n" << text;
+    fs::permissions(programs.path / name, fs::perms::owner_all);
+  };
+  write("sudo", "\"$@\"\n");
+  write("apt-get", "echo \"$@\" >>" + (programs.path / "calls").string() +
+                       "\n"
+                       "[ \"$(grep -c update " +
+                       (programs.path / "calls").string() +
+                       ")\" = 1 ] || exit 0\n"
+                       "echo 'E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7 (other)'\n"
+                       "sleep 5.5; exit 100\n");
+  const Finished script = run_program({kScript, "docs"}, {{"PATH", programs.path.string()}});
+  CHECK(script.exit_code == 1);
+  CHECK_THAT(script.err, ContainsSubstring("another program is installing packages: held by process 7 (other)"));
+  CHECK_THAT(script.err, ContainsSubstring("waiting for it, five minutes at most"));
+  CHECK_THAT(script.err, ContainsSubstring("installed, but still not found: "));
+  std::ifstream calls(programs.path / "calls");
+  const std::string all{std::istreambuf_iterator<char>(calls), {}};
+  CHECK_THAT(all, ContainsSubstring("update") && ContainsSubstring("install --no-install-recommends"));
 }

@@ -65,12 +65,12 @@ std::string hint_of_race(const Finding& finding) {
   }
   if (!is_one_block) {
     return "blocks of one launch run in any order and at the same time. If each should have elements of its own, check "
-           "how blockIdx enters the index; else use an atomic, or split the kernel in two launches.";
+           "how blockIdx enters the index; else use an atomic, or split the kernel into two launches.";
   }
   if (is_update(finding) && has_action(finding, "read")) {
-    return "two threads update one value, and what reads and writes it is two steps. If the threads meant different "
-           "values, check the index; if one step should wait for another, put a __syncthreads() between them; else use "
-           "atomicAdd, or let one thread do it.";
+    return "two threads update one value, and an update is two steps, a read and a write. If the threads meant "
+           "different values, check the index; if one step should wait for another, put a __syncthreads() between "
+           "them; else use atomicAdd, or let one thread do it.";
   }
   if (has_action(finding, "read")) {
     return mentions(finding, "shared")
@@ -179,9 +179,9 @@ std::string hint_of(const Finding& finding) {
              "return before it.";
     case FindingKind::kDeadlock:
       return waits_in_warp_operation(finding)
-                 ? "a warp operation waits for all lanes that its mask names: call it where all of them come by, "
-                   "outside "
-                   "of branches that only some take, and let lanes without a value take part with a neutral one."
+                 ? "a warp operation waits for all lanes that its mask names: call it at a place that all of them "
+                   "reach, outside branches that only some take, and let lanes without a value take part with a "
+                   "neutral one."
                  : "each of these waits for threads that wait elsewhere or have ended.";
     case FindingKind::kWrongMask:
       return "the mask must name exactly the lanes that come to this call, the caller among them.";

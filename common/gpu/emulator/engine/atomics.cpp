@@ -23,7 +23,7 @@ void begin_atomic(T* address, SourcePlace at) {
     lockstep::emulator::current_thread()->waiting_at = at;
     runner.end_kernel(
         {lockstep::emulator::EngineFindingKind::kMisalignedAddress,
-         lockstep::concat("an atomic operation on ", sizeof(T), " bytes at an address that is no multiple of that"),
+         lockstep::concat("an atomic operation on ", sizeof(T), " bytes at an address that is not a multiple of that"),
          at,
          {}});
   }

@@ -101,7 +101,7 @@ void BlockRunner::run_thread() {
   } catch (const std::exception& error) {
     report(concat("a kernel threw: ", error.what()));
   } catch (...) {
-    report("a kernel threw something that is no std::exception");
+    report("a kernel threw something that is not a std::exception");
   }
   end_thread();
 }
@@ -194,7 +194,7 @@ void BlockRunner::note_possible_spin() {
   if (steps_without_progress_ >= kMostStepsWithoutProgress) {
     const ThreadPlace here = running_at(threads_.current_state());
     end_kernel({EngineFindingKind::kDeadlock,
-                "deadlock: the threads that run only try again and again. Blocks run one after another: none may wait "
+                "deadlock: the threads that can run only retry. Blocks run one after another: none may wait "
                 "for a later one",
                 here.place,
                 {here}});

@@ -117,7 +117,7 @@ void require_alignment(BlockRunner& runner, const char* what, const void* addres
   if (reinterpret_cast<std::uintptr_t>(address) % bytes == 0) return;
   current_thread()->waiting_at = at;
   runner.end_kernel({EngineFindingKind::kMisalignedAddress,
-                     concat(what, " at an address that is no multiple of ", bytes),
+                     concat(what, " at an address that is not a multiple of ", bytes),
                      at,
                      {{current_thread()->thread_idx, at, "runs"}}});
 }

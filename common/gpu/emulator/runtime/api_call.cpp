@@ -49,7 +49,7 @@ cudaError_t run(const char* name, ApiNeeds needs, const std::function<void()>& b
   } catch (const ApiError& error) {
     return error.why.empty() ? error.code : explain(error.code, name, error.why);
   } catch (const std::bad_alloc&) {
-    return explain(cudaErrorMemoryAllocation, name, "the host's memory does not suffice");
+    return explain(cudaErrorMemoryAllocation, name, "the host has too little memory");
   } catch (const std::exception& error) {
     // A fault of the machine or the emulator, not of the program: reported in every mode.
     std::cerr << "emulated device: " << name << ": " << error.what() << "\n";
@@ -76,7 +76,7 @@ cudaError_t last_error(bool forget) {
 int device_count() { return static_cast<int>(settings().visible.size()); }
 
 void require_device(int device) {
-  api_require(device >= 0 && device < device_count(), cudaErrorInvalidDevice, "there is no device of this number");
+  api_require(device >= 0 && device < device_count(), cudaErrorInvalidDevice, "there is no device with this number");
 }
 
 void throw_failure(int device) {

@@ -28,7 +28,7 @@ constexpr std::array kErrors{
     LOCKSTEP_ERROR(cudaErrorInsufficientDriver, "the driver is older than the runtime"),
     LOCKSTEP_ERROR(cudaErrorInvalidDeviceFunction, "not a kernel of this program"),
     LOCKSTEP_ERROR(cudaErrorNoDevice, "no CUDA-capable device is visible"),
-    LOCKSTEP_ERROR(cudaErrorInvalidDevice, "no device of this number"),
+    LOCKSTEP_ERROR(cudaErrorInvalidDevice, "no device with this number"),
     LOCKSTEP_ERROR(cudaErrorInvalidResourceHandle, "not a live stream or event, or one of another device"),
     LOCKSTEP_ERROR(cudaErrorNotReady, "issued work is not done yet"),
     LOCKSTEP_ERROR(cudaErrorIllegalAddress, "a kernel used memory that is not its own"),

@@ -75,7 +75,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
     const EventState to = Handles::instance().event(end);
     api_require(((from.flags | to.flags) & cudaEventDisableTiming) == 0, cudaErrorInvalidResourceHandle,
                 "an event was created with cudaEventDisableTiming");
-    api_require(from.device == to.device, cudaErrorInvalidResourceHandle, "the events are of two devices");
+    api_require(from.device == to.device, cudaErrorInvalidResourceHandle, "the events belong to two devices");
     api_require(from.record && to.record, cudaErrorInvalidResourceHandle, "an event was never recorded");
     for (const EventState& state : {from, to}) {
       if (!Scheduler::instance().is_reached(state.record->point)) throw ApiError{cudaErrorNotReady, ""};

@@ -88,7 +88,7 @@ cudaError_t allocate_host(void** pointer, size_t bytes, unsigned int flags) {
     *pointer = nullptr;
     if (bytes == 0) return;
     *pointer = HostMemory::instance().allocate(bytes);
-    api_require(*pointer != nullptr, cudaErrorMemoryAllocation, "the host's memory does not suffice");
+    api_require(*pointer != nullptr, cudaErrorMemoryAllocation, "the host has too little memory");
     allow_host_memory(*pointer, bytes);
   });
 }

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "comm/control/hub/hub.hpp"
+#include "comm/control/hub.hpp"
 #include "comm/control/member.hpp"
 #include "comm/get_or_fail.hpp"
 #include "store/store.hpp"
@@ -71,7 +71,7 @@ int ControlPlane::take_part_in_split(int split, int first_member) noexcept {
 
 void ControlPlane::register_group(int group, std::vector<int> members) {
   for (const int member : members) {
-    require(member >= 0 && member < world_size_, "register_group: ", member, " is no rank of this job of ",
+    require(member >= 0 && member < world_size_, "register_group: ", member, " is not a rank of this job of ",
             world_size_);
   }
   std::vector<int> sorted = members;

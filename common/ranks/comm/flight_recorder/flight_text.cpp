@@ -54,7 +54,7 @@ FlightRecord read_flight_record(const std::string& path) {
   const auto file = std::make_unique<FlightRecorder::File>();
   stream.read(reinterpret_cast<char*>(file.get()), sizeof *file);
   if (stream.gcount() != static_cast<std::streamsize>(sizeof *file) || file->magic != kFlightMagic) {
-    throw FormatError(concat(path, " is no flight record of this version"));
+    throw FormatError(concat(path, " is not a flight record of this version"));
   }
   return to_record(*file);
 }

@@ -48,7 +48,7 @@ void DeviceStaging::stage(Buffer& buffer, const Stream& producer, Content conten
 }
 
 void DeviceStaging::arrive(const Deadline& deadline, const std::function<void()>& check) const {
-  wait_until([this] { return arrived_.is_complete(); }, "what is to be sent has not been computed", deadline, check);
+  wait_until([this] { return arrived_.is_complete(); }, "the data to send have not been computed", deadline, check);
 }
 
 void DeviceStaging::send_back(const Deadline& deadline, const std::function<void()>& check) const {
@@ -58,7 +58,8 @@ void DeviceStaging::send_back(const Deadline& deadline, const std::function<void
                       streams_->to_device);
     staged.host->record_use(streams_->to_device);
   }
-  wait_until([this] { return streams_->to_device.is_idle(); }, "results are not back", deadline, check);
+  wait_until([this] { return streams_->to_device.is_idle(); }, "the results have not been copied back", deadline,
+             check);
 }
 
 }  // namespace lockstep::comm

@@ -183,11 +183,12 @@ Membership read_membership(const std::string& init_method, const RendezvousOptio
   read_rank(member, address, options, place);
   if (address.scheme == "tcp://") {
     member.store = net::SocketAddress::parse(address.place);
-    if (member.store.port == 0) throw FormatError(concat("tcp://", address.place, ": port 0 cannot be met at"));
+    if (member.store.port == 0) throw FormatError(concat("tcp://", address.place, ": ranks cannot meet at port 0"));
   } else if (address.scheme == "file://") {
     member.store_file = address.place;
     const bool has_name = member.store_file.is_absolute() && member.store_file.has_filename();
-    if (!has_name) throw FormatError(concat("file://", address.place, " is no absolute path of a file: file:///path"));
+    if (!has_name)
+      throw FormatError(concat("file://", address.place, " is not an absolute path of a file: file:///path"));
   } else if (member.world_size > 1 && !member.running_store) {
     member.store = meeting_point(lookup, place, address);
   }

@@ -55,7 +55,7 @@ void JoinBarrier::take_place(const std::string& own) {
     if (store_.add(key + "/count", 1) == 1) return;
     if (store_.try_get(prefix_ + "verdict") == "ok") continue;
     fail(concat("two processes have RANK=", member_.rank, ": ", own,
-                " and the same one again, although not all ranks have come the first time"));
+                " and the same one again, before all ranks had joined"));
   }
 }
 

@@ -82,7 +82,7 @@ std::vector<SharedMemory::Note> SharedMemory::all_gather(const Note& own, std::s
   for (int peer = 0; peer < world_size(); ++peer) {
     const auto has_posted = [&] { return post_of(peer).step.load(std::memory_order_seq_cst) == step; };
     if (!wait_for(peer, *waiter_, has_posted, deadline)) {
-      throw TimeoutError(concat(name_of(rank()), ": ", what, ": ", name_of(peer), " did not come for ",
+      throw TimeoutError(concat(name_of(rank()), ": ", what, ": ", name_of(peer), " did not arrive for ",
                                 format_seconds(deadline.waited())));
     }
     notes.push_back(post_of(peer).note);
@@ -134,7 +134,7 @@ void SharedMemory::reserve(const std::byte* data, std::size_t bytes) const {
     return data >= region.data && data < region.data + region.bytes;
   };
   const auto region = std::ranges::find_if(regions_, holds);
-  require(region != regions_.end(), "shared memory: what is to be reserved is in no region");
+  require(region != regions_.end(), "shared memory: the memory to reserve is in no region");
   const auto inside = static_cast<std::uint64_t>(data - region->data);
   const int error = reserve_in_shared_file(file_.get(), region->offset + inside, bytes);
   if (error != 0) throw IoError(concat(name_of(rank()), ": reserving ", bytes, " bytes of shared memory"), error);

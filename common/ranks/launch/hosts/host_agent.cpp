@@ -52,7 +52,7 @@ HostAgent::HostAgent() : input_(take_standard_input()), wake_up_(::eventfd(0, EF
   if (!size) throw FormatError("an agent is told what to do by `lockstep launch --hostfile`, not by a person");
   bytes_.erase(0, end_of_line + 1);  // with the line's end
   while (bytes_.size() < *size)
-    if (!read_more()) throw Error("the launcher has gone before it had said what to do");
+    if (!read_more()) throw Error("the launcher ended before it had said what to do");
   order_ = decode_order(std::string_view(bytes_).substr(0, *size));
   bytes_.erase(0, *size);
 }

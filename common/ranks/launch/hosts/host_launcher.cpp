@@ -204,7 +204,7 @@ class HostLauncher {
         each.host->end();
         continue;
       }
-      output_.say(concat("host ", each.host->entry().host, " does not end; see what is left there"));
+      output_.say(concat("host ", each.host->entry().host, " has not ended; look for processes left on it"));
       each.host->kill();
     }
   }

@@ -75,7 +75,7 @@ class LineReader {
                   "; a port of ssh goes into --ssh-options or ~/.ssh/config"));
     }
     if (host.empty() || host.front() == '-' || host.find_first_of("=,/'\"\\[]") != std::string::npos)
-      fail(concat("'", host, "' is no name of a host; a line is: host slots=4"));
+      fail(concat("'", host, "' is not the name of a host; a line is: host slots=4"));
   }
 
   [[noreturn]] void fail(const std::string& what) const { throw FormatError(concat(name_, ":", line_, ": ", what)); }

@@ -1,18 +1,20 @@
 #include "launch/local/job_output.hpp"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
+#include "base/error.hpp"
+#include "base/terminal.hpp"
 #include "launch/watching/job_log.hpp"
 
 namespace lockstep::launch {
 namespace {
 
 OutputStyle fitting(OutputStyle wanted) {
-  return wanted == OutputStyle::kFirstLive && isatty(STDOUT_FILENO) == 0 ? OutputStyle::kFirstPlain : wanted;
+  const bool can_redraw = isatty(STDOUT_FILENO) == 1 && terminal_has_controls();
+  return wanted == OutputStyle::kFirstLive && !can_redraw ? OutputStyle::kFirstPlain : wanted;
 }
 
 constexpr OutputStream kStreams[] = {OutputStream::kOut, OutputStream::kErr};
@@ -22,10 +24,16 @@ constexpr OutputStream kStreams[] = {OutputStream::kOut, OutputStream::kErr};
 JobOutput::JobOutput(int world_size, OutputStyle style, int first_rank)
     : world_size_(world_size),
       style_(fitting(style)),
+      is_wrapped_(style == OutputStyle::kFirstLive),
       queue_(STDOUT_FILENO, STDERR_FILENO),
       merger_(
           world_size, style_, [this](OutputStream stream, std::string_view text) { queue_.add(stream, text); },
-          first_rank) {}
+          first_rank) {
+  if (!is_wrapped_) return;
+  merger_.wrap([](OutputStream stream, std::string_view line) {
+    return wrap_for(stream == OutputStream::kOut ? STDOUT_FILENO : STDERR_FILENO, line);
+  });
+}
 
 void JobOutput::record_to(JobLog& log) {
   log_ = &log;
@@ -37,11 +45,12 @@ void JobOutput::record_to(JobLog& log) {
 }
 
 Variables JobOutput::variables() const {
-  if (style_ != OutputStyle::kFirstLive) return {};
-  Variables variables = {{"LOCKSTEP_PROGRESS", "terminal"}};
-  winsize size{};
-  const bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  if (is_known) variables.emplace_back("COLUMNS", std::to_string(size.ws_col));
+  const std::optional<int> columns = terminal_columns(STDOUT_FILENO);
+  Variables variables;
+  if (style_ == OutputStyle::kFirstLive) variables.emplace_back("LOCKSTEP_PROGRESS", "terminal");
+  if (!is_wrapped_ || !columns) return variables;
+  variables.emplace_back("LOCKSTEP_TERMINAL", concat("/proc/", getpid(), "/fd/", STDOUT_FILENO));
+  variables.emplace_back("COLUMNS", std::to_string(*columns));
   return variables;
 }
 

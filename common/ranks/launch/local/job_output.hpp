@@ -24,7 +24,7 @@ class JobLog;
 /// their readers. Single-threaded.
 class JobOutput {
  public:
-  /// @param style  kFirstLive counts as kFirstPlain if standard output is not a terminal.
+  /// @param style  kFirstLive counts as kFirstPlain if standard output is not a terminal, or one without controls.
   /// @param first_rank  The job's rank of the first of these ranks, for prefixes; all calls count from 0.
   JobOutput(int world_size, OutputStyle style, int first_rank = 0);
   JobOutput(const JobOutput&) = delete;
@@ -70,6 +70,7 @@ class JobOutput {
 
   int world_size_;
   OutputStyle style_;
+  bool is_wrapped_;  // for people, who asked for kFirstLive: long lines are broken at words
   OutputQueue queue_;
   OutputMerger merger_;
   JobLog* log_ = nullptr;  // null: none

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lockstep::launch {
@@ -38,6 +39,10 @@ class OutputMerger {
   /// @param first_rank  Added to a rank's number in its prefix; all calls count from 0.
   OutputMerger(int world_size, OutputStyle style, Sink sink, int first_rank = 0);
 
+  /// From now on, lines that rank 0 does not show live, and those of the launcher, pass through `wrap` before they are
+  /// written.
+  void wrap(std::function<std::string(OutputStream, std::string_view line)> wrap) { wrap_ = std::move(wrap); }
+
   /// Stops forwarding this stream of the rank; last_lines() still includes it.
   void hide(int rank, OutputStream stream);
 
@@ -63,6 +68,7 @@ class OutputMerger {
   [[nodiscard]] bool is_live(int rank, OutputStream stream) const;
   void pass_on(int rank, OutputStream stream, std::string_view line);
   void pass_on_live(std::string_view bytes);
+  [[nodiscard]] std::string wrapped(OutputStream stream, const std::string& line) const;
   void keep(Rank& rank, std::string_view line);
   void write_between(OutputStream stream, const std::string& text);
 
@@ -70,7 +76,9 @@ class OutputMerger {
   OutputStyle style_;
   Sink sink_;
   int first_rank_;
-  std::string live_;  // rank 0's text on the terminal's current line
+  std::function<std::string(OutputStream, std::string_view)> wrap_;  // may be empty
+  std::string live_;                                                 // rank 0's text on the terminal's current line
+  bool is_at_begin_ = false;  // its cursor: the next character overwrites the line
 };
 
 }  // namespace lockstep::launch

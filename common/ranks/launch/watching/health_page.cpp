@@ -36,13 +36,13 @@ void declare_all(MetricsText& text) {
                "Of the steps' duration, waiting for other ranks with nothing left to compute.");
   text.declare("lockstep_step_age_seconds", Type::kGauge, "Time since the rank's last step ended.");
   text.declare("lockstep_peak_memory_bytes", Type::kGauge,
-               "Most memory in use: of the device, or of the process where that is the CPU.");
+               "Most memory in use: of the device, or of the process on the CPU.");
   text.declare("lockstep_loss", Type::kGauge, "Loss of the last step over the global batch.");
   text.declare("lockstep_collectives_total", Type::kCounter,
                "Collectives that the rank has entered in the job's group.");
   text.declare("lockstep_last_collective_info", Type::kGauge, "The rank's last collective, as labels.");
   text.declare("lockstep_last_collective_age_seconds", Type::kGauge,
-               "Time since the last collective ended, or since the call where it has not.");
+               "Time since the last collective ended, or since the call if it has not.");
 }
 
 void add_training(MetricsText& text, const comm::TrainingStatus& status, const MetricsText::Labels& rank) {

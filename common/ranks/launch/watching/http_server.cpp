@@ -184,7 +184,7 @@ HttpResponse answer_http(const std::string& head, const HttpServer::Handler& han
   std::string method, target, version, more;
   line >> method >> target >> version;
   const bool is_request = version == "HTTP/1.1" || version == "HTTP/1.0";
-  if (!is_request || line >> more || !target.starts_with('/')) return problem(400, "this is no request of HTTP/1.1");
+  if (!is_request || line >> more || !target.starts_with('/')) return problem(400, "this is not an HTTP/1.1 request");
   const std::vector<std::string> hosts = values_of(head, "Host");
   if (hosts.empty() && version == "HTTP/1.1") return problem(400, "the request has no Host");
   if (hosts.size() > 1) return problem(400, "the request has more than one Host");

@@ -3,11 +3,11 @@
 #include <limits>
 
 #include "kernels/cpu/bfloat16.hpp"
-#include "kernels/cpu/check.hpp"
 #include "kernels/cpu/dropout_factors.hpp"
-#include "kernels/cpu/ops.hpp"
+#include "kernels/cpu/operations.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/tile_product.hpp"
+#include "kernels/cpu/types.hpp"
 
 // One task is one head of one sample. It copies q, k, v of its head into its own scratch (padded with zeros to whole
 // vectors, k transposed), then processes the rows in groups of kTileRows, each against its visible columns. Scores of a
@@ -31,13 +31,13 @@ struct Problem {
   std::int64_t padded_length, padded_head_size;  // Tp, Dp
   std::int64_t block_rows;                       // rows of a panel; depends on T only
   T scale;
-  const DropoutMask& dropout;
+  const Dropout& dropout;
   const S* qkv;
 
-  Problem(std::string_view operation, const Tensor& packed, int head_count, const DropoutMask& mask)
-      : samples(packed.shape()[0]),
-        length(packed.shape()[1]),
-        channels(packed.shape()[2] / 3),
+  Problem(const ConstArray& packed, std::int64_t sample_count, int head_count, const Dropout& mask)
+      : samples(sample_count),
+        length(packed.rows / samples),
+        channels(packed.columns / 3),
         heads(head_count),
         head_size(channels / heads),
         padded_length(round_up(length, 16)),
@@ -45,21 +45,10 @@ struct Problem {
         block_rows(std::clamp<std::int64_t>(32768 / padded_length / 16 * 16, 16, 64)),
         scale(static_cast<T>(1.0 / std::sqrt(static_cast<double>(head_size)))),
         dropout(mask),
-        qkv(data_of<S>(packed)) {
-    require_attention_mask(operation, mask, samples);
-  }
+        qkv(packed.as<S>()) {}
 
   [[nodiscard]] std::int64_t elements() const { return samples * heads * length * length; }
 };
-
-void require_attention(std::string_view operation, const Tensor& qkv, int heads, const Tensor& out,
-                       const Tensor& log_sum_exp) {
-  require(qkv.shape().rank() == 3 && heads > 0 && qkv.shape()[2] % (3 * std::int64_t{heads}) == 0, operation,
-          ": qkv must be [B, T, 3C] with C divisible by ", heads, " heads, not ", qkv.shape());
-  require_count(operation, "out", out, qkv.count() / 3, qkv.dtype());
-  require_count(operation, "log_sum_exp", log_sum_exp, qkv.shape()[0] * heads * qkv.shape()[1],
-                accumulation_dtype(qkv.dtype()));
-}
 
 /// Scratch of one task, carved from one allocation.
 template <typename T>
@@ -115,7 +104,7 @@ void drop_row(T* row, const Problem<S>& p, std::int64_t sample, std::int64_t hea
   const std::int64_t first = p.dropout.first_element + (head * p.length + i) * p.length;
   for (std::int64_t j = 0; j <= i; j += 256) {
     const std::int64_t count = std::min<std::int64_t>(256, i + 1 - j);
-    dropout_factors(factors, p.dropout, p.dropout.sample_ids[static_cast<std::size_t>(sample)], first + j, count);
+    dropout_factors(factors, p.dropout, p.dropout.sample_ids[sample], first + j, count);
     for (std::int64_t n = 0; n < count; ++n) row[j + n] = dropped(row[j + n], factors[n]);
   }
 }
@@ -279,37 +268,30 @@ struct BackwardHead {
 
 }  // namespace
 
-void causal_attention_forward(const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv, int heads,
-                              const DropoutMask& dropout) {
-  on_device_and_storage_type("causal_attention_forward", qkv, [&](auto zero) {
-    using S = decltype(zero);
-    using T = Compute<S>;
-    require_attention("causal_attention_forward", qkv, heads, out, log_sum_exp);
-    const Problem<S> p("causal_attention_forward", qkv, heads, dropout);
+void causal_attention_forward(Array out, Array log_sum_exp, ConstArray qkv, std::int64_t samples, int heads,
+                              const Dropout& dropout, Context) {
+  if (qkv.count() == 0) return;
+  on_storage_type(qkv, [&]<typename S, typename T>() {
+    const Problem<S> p(qkv, samples, heads, dropout);
     parallel_tasks(p.samples * p.heads, p.elements(), [&](std::int64_t task) {
       const std::int64_t sample = task / p.heads, head = task % p.heads;
-      forward_head(p, sample, head, data_of<S>(out) + sample * p.length * p.channels + head * p.head_size,
-                   data_of<T>(log_sum_exp) + task * p.length);
+      forward_head(p, sample, head, out.as<S>() + sample * p.length * p.channels + head * p.head_size,
+                   log_sum_exp.as<T>() + task * p.length);
     });
   });
 }
 
-void causal_attention_backward(const Tensor& qkv_gradient, const Tensor& out_gradient, const Tensor& out,
-                               const Tensor& log_sum_exp, const Tensor& qkv, int heads, const DropoutMask& dropout) {
-  on_device_and_storage_type("causal_attention_backward", qkv, [&](auto zero) {
-    using S = decltype(zero);
-    using T = Compute<S>;
-    require_attention("causal_attention_backward", qkv, heads, out, log_sum_exp);
-    require_like("causal_attention_backward", "qkv gradient", qkv_gradient, qkv);
-    require_like("causal_attention_backward", "out gradient", out_gradient, out);
-    const Problem<S> p("causal_attention_backward", qkv, heads, dropout);
+void causal_attention_backward(Array qkv_gradient, ConstArray out_gradient, ConstArray out, ConstArray log_sum_exp,
+                               ConstArray qkv, std::int64_t samples, int heads, const Dropout& dropout, Context) {
+  if (qkv.count() == 0) return;
+  on_storage_type(qkv, [&]<typename S, typename T>() {
+    const Problem<S> p(qkv, samples, heads, dropout);
     parallel_tasks(p.samples * p.heads, p.elements(), [&](std::int64_t task) {
       const std::int64_t sample = task / p.heads, head = task % p.heads;
       const std::int64_t offset = sample * p.length * p.channels + head * p.head_size;
       BackwardHead<S> backward(p, sample, head);
-      backward.load_inputs(data_of<S>(out_gradient) + offset, data_of<S>(out) + offset,
-                           data_of<T>(log_sum_exp) + task * p.length);
-      backward.run(data_of<S>(qkv_gradient));
+      backward.load_inputs(out_gradient.as<S>() + offset, out.as<S>() + offset, log_sum_exp.as<T>() + task * p.length);
+      backward.run(qkv_gradient.as<S>());
     });
   });
 }

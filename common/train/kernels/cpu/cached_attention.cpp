@@ -1,9 +1,9 @@
 #include <cmath>
 
 #include "kernels/cpu/bfloat16.hpp"
-#include "kernels/cpu/check.hpp"
-#include "kernels/cpu/ops.hpp"
+#include "kernels/cpu/operations.hpp"
 #include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/types.hpp"
 
 // One task is one head of one sample: it appends its new keys and values, then processes the new positions one by one.
 // There are few of them, usually one, so most of the time goes into reading the cached rows, which are contiguous.
@@ -23,37 +23,6 @@ struct CachedProblem {
   T *keys, *values;
   const S* qkv;
 };
-
-template <typename S>
-CachedProblem<S> check(const Tensor& out, const Tensor& keys, const Tensor& values, const Tensor& qkv, int heads,
-                       std::int64_t past) {
-  using T = Compute<S>;
-  constexpr std::string_view kName = "cached_attention_forward";
-  require(qkv.shape().rank() == 3 && heads > 0 && qkv.shape()[2] % (3 * std::int64_t{heads}) == 0, kName,
-          ": qkv must be [B, N, 3C] with C divisible by ", heads, " heads, not ", qkv.shape());
-  const std::int64_t samples = qkv.shape()[0], count = qkv.shape()[1], channels = qkv.shape()[2] / 3;
-  require(keys.shape().rank() == 4, kName, ": keys must be [B, H, T, D], not ", keys.shape());
-  const std::int64_t capacity = keys.shape()[2];
-  const Shape expected{samples, heads, capacity, channels / heads};
-  for (const Tensor* kept : {&keys, &values}) {
-    require(kept->shape() == expected && kept->dtype() == dtype_of<T>, kName, ": keys and values must be ", dtype_of<T>,
-            " ", expected, ", not ", kept->dtype(), " ", kept->shape());
-  }
-  require(past >= 0 && past <= capacity - count, kName, ": ", count, " positions behind ", past,
-          " do not fit into room for ", capacity);
-  require_count(kName, "out", out, qkv.count() / 3, qkv.dtype());
-  return {samples,
-          count,
-          channels,
-          heads,
-          channels / heads,
-          capacity,
-          past,
-          data_of<S>(out),
-          data_of<T>(keys),
-          data_of<T>(values),
-          data_of<const S>(qkv)};
-}
 
 /// Appends rows [N, D] of keys (part 1) or values (part 2) of a head to the cached ones.
 template <typename S, typename T = Compute<S>>
@@ -106,7 +75,7 @@ void run_head(const CachedProblem<S>& p, std::int64_t sample, std::int64_t head)
   const S* const packed = p.qkv + row * 3 * p.channels + head * p.head_size;
   append(p.keys + kept, p, packed, 1);
   append(p.values + kept, p, packed, 2);
-  if (p.past == 0) return;  // the whole attention has been computed already
+  if (p.past == 0) return;  // the caller has computed `out`
   const Tensor scratch = Tensor::empty({p.past + p.count + 2 * p.head_size}, dtype_of<T>);
   for (std::int64_t i = 0; i < p.count; ++i) {
     S* const out = p.out + (row + i) * p.channels + head * p.head_size;
@@ -116,15 +85,21 @@ void run_head(const CachedProblem<S>& p, std::int64_t sample, std::int64_t head)
 
 }  // namespace
 
-void cached_attention_forward(const Tensor& out, const Tensor& keys, const Tensor& values, const Tensor& qkv, int heads,
+void cached_attention_forward(Array out, Array keys, Array values, ConstArray qkv, std::int64_t samples, int heads,
                               std::int64_t past) {
-  on_device_and_storage_type("cached_attention_forward", qkv, [&](auto zero) {
-    using S = decltype(zero);
-    const CachedProblem<S> p = check<S>(out, keys, values, qkv, heads, past);
-    if (past == 0) {
-      const Tensor log_sum_exp = Tensor::empty({p.samples, p.heads, p.count}, dtype_of<Compute<S>>);
-      cpu::causal_attention_forward(out, log_sum_exp, qkv, heads, {});
-    }
+  if (qkv.count() == 0) return;
+  on_storage_type(qkv, [&]<typename S, typename T>() {
+    const CachedProblem<S> p{.samples = samples,
+                             .count = qkv.rows / samples,
+                             .channels = out.columns,
+                             .heads = heads,
+                             .head_size = keys.columns,
+                             .capacity = keys.rows / (samples * heads),
+                             .past = past,
+                             .out = out.as<S>(),
+                             .keys = keys.as<T>(),
+                             .values = values.as<T>(),
+                             .qkv = qkv.as<S>()};
     const std::int64_t elements = p.samples * p.heads * p.count * (past + p.count) * p.head_size;
     parallel_tasks(p.samples * p.heads, elements,
                    [&](std::int64_t task) { run_head(p, task / p.heads, task % p.heads); });

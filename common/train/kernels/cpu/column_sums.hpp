@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdint>
 
-#include "kernels/cpu/check.hpp"
 #include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/types.hpp"
 #include "kernels/types.hpp"
 
 namespace lockstep::kernels {

@@ -1,9 +1,9 @@
 #include <array>
 
-#include "kernels/cpu/bfloat16.hpp"
 #include "kernels/cpu/dropout_factors.hpp"
-#include "kernels/cpu/ops.hpp"
+#include "kernels/cpu/operations.hpp"
 #include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/types.hpp"
 
 namespace lockstep::kernels::cpu {
 
@@ -13,7 +13,8 @@ constexpr std::int64_t kDropoutBlock = 1024;  // elements per task
 
 /// Runs body(i, factors, lanes) for all vectors of [rows, columns] in blocks of one sample.
 template <typename T, typename Body>
-void for_each_factor(const DropoutRows& rows, const DropoutMask& mask, const Body& body) {
+void for_each_factor(const Dropout& mask, const Body& body) {
+  const DropoutRows& rows = mask.rows;
   if (rows.largest_count() == 0) return;
   const std::int64_t blocks = (rows.largest_count() + kDropoutBlock - 1) / kDropoutBlock;
   // Threads pay even for a quarter of the usual elements: random numbers are expensive.
@@ -22,8 +23,7 @@ void for_each_factor(const DropoutRows& rows, const DropoutMask& mask, const Bod
     const std::int64_t first = task % blocks * kDropoutBlock, count = std::min(kDropoutBlock, part.count - first);
     if (count <= 0) return;
     std::array<T, kDropoutBlock> factors;
-    dropout_factors(factors.data(), mask, mask.sample_ids[static_cast<std::size_t>(part.sample)], part.first + first,
-                    count);
+    dropout_factors(factors.data(), mask, mask.sample_ids[part.sample], part.first + first, count);
     const std::int64_t begin = part.begin + first;
     for_each_vector<T>(count,
                        [&](std::int64_t i, auto lanes) { body(begin + i, load(factors.data() + i, lanes), lanes); });
@@ -32,26 +32,20 @@ void for_each_factor(const DropoutRows& rows, const DropoutMask& mask, const Bod
 
 }  // namespace
 
-void dropout_forward(const Tensor& out, const Tensor& input, const DropoutMask& mask, const Tensor& residual) {
-  require_like("dropout_forward", "input", input, out);
-  if (!mask.is_active()) return residual.is_defined() ? add(out, residual, input) : copy(out, input);
-  on_device_and_storage_type("dropout_forward", out, [&](auto zero) {
-    using S = decltype(zero);
-    using T = Compute<S>;
-    const DropoutRows rows = dropout_rows("dropout_forward", mask, out);
-    S* const to = data_of<S>(out);
-    const S* const from = data_of<S>(input);
+void dropout_forward(Array out, ConstArray input, const Dropout& mask, ConstArray residual, Context context) {
+  if (!mask.is_active()) return residual.is_defined() ? add(out, residual, input, context) : copy(out, input, context);
+  on_storage_type(out, [&]<typename S, typename T>() {
+    S* const to = out.as<S>();
+    const S *const from = input.as<S>(), *const kept = residual.as<S>();
     const auto thinned = [=](std::int64_t i, Vector<T> factors, auto lanes) {
       return dropped_lanes<T>(load(from + i, lanes), factors);
     };
-    if (residual.is_defined()) {
-      require_like("dropout_forward", "residual", residual, out);
-      const S* const kept = data_of<S>(residual);
-      for_each_factor<T>(rows, mask, [=](std::int64_t i, Vector<T> factors, auto lanes) {
+    if (kept != nullptr) {
+      for_each_factor<T>(mask, [=](std::int64_t i, Vector<T> factors, auto lanes) {
         store(to + i, load(kept + i, lanes) + thinned(i, factors, lanes), lanes);
       });
     } else {
-      for_each_factor<T>(rows, mask, [=](std::int64_t i, Vector<T> factors, auto lanes) {
+      for_each_factor<T>(mask, [=](std::int64_t i, Vector<T> factors, auto lanes) {
         store(to + i, thinned(i, factors, lanes), lanes);
       });
     }

@@ -11,9 +11,8 @@
 #endif
 
 #include "base/philox.hpp"
-#include "kernels/cpu/check.hpp"
+#include "kernels/arguments.hpp"
 #include "kernels/cpu/simd.hpp"
-#include "kernels/types.hpp"
 
 namespace lockstep::kernels {
 
@@ -68,8 +67,7 @@ inline std::array<PhiloxLane, 4> philox_lanes(std::uint64_t key, std::uint64_t s
 /// groups of 64 = 4 words of 16 Philox blocks: element 64 g + 16 w + n is decided by word w of block 16 g + n, and
 /// dropped if that word is below probability * 2^32.
 template <typename T>
-void dropout_factors(T* factors, const DropoutMask& mask, std::int64_t sample_id, std::int64_t first,
-                     std::int64_t count) {
+void dropout_factors(T* factors, const Dropout& mask, std::int64_t sample_id, std::int64_t first, std::int64_t count) {
   const auto threshold = static_cast<std::uint32_t>(static_cast<double>(mask.probability) * 0x1.0p32);
   const T kept = T{1} / (T{1} - static_cast<T>(mask.probability));
   constexpr std::int64_t kGroup = 4 * kPhiloxLanes;

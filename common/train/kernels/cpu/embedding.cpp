@@ -1,24 +1,11 @@
 #include "kernels/cpu/bfloat16.hpp"
-#include "kernels/cpu/check.hpp"
-#include "kernels/cpu/ops.hpp"
+#include "kernels/cpu/operations.hpp"
 #include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/types.hpp"
 
 namespace lockstep::kernels::cpu {
 
 namespace {
-
-/// [B, T] tokens that embed into [B, T, C], all in [0, V).
-void require_tokens(std::string_view operation, const Tensor& tokens, const Tensor& embedded, const Tensor& table) {
-  require_count(operation, "tokens", tokens, rows_of(embedded), DType::kInt32);
-  require(table.is_defined() && table.dtype() == accumulation_dtype(embedded.dtype()) &&
-              columns_of(table) == columns_of(embedded),
-          operation, ": table ", table.shape(), " does not fit ", embedded.shape());
-  const std::span<const std::int32_t> ids = tokens.span<std::int32_t>();
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    require(ids[i] >= 0 && ids[i] < rows_of(table), operation, ": token ", ids[i], " at ", i, " is not in [0, ",
-            rows_of(table), ")");
-  }
-}
 
 /// sums[c] += row[c].
 template <typename T, typename S>
@@ -29,21 +16,13 @@ void add_row(T* sums, const S* row, std::int64_t count) {
 
 }  // namespace
 
-void embedding_forward(const Tensor& out, const Tensor& tokens, const Tensor& token_table,
-                       const Tensor& position_table) {
-  on_device_and_storage_type("embedding_forward", out, [&](auto zero) {
-    using S = decltype(zero);
-    using T = Compute<S>;
-    require_tokens("embedding_forward", tokens, out, token_table);
-    const std::int64_t channels = columns_of(out), rows = rows_of(out), length = columns_of(tokens);
-    require(
-        !position_table.is_defined() || (position_table.dtype() == dtype_of<T> &&
-                                         columns_of(position_table) == channels && rows_of(position_table) >= length),
-        "embedding_forward: position table ", position_table.shape(), " does not fit ", out.shape());
-    S* const to = data_of<S>(out);
-    const T *const table = data_of<const T>(token_table), *const positions = data_of<const T>(position_table);
-    const std::int32_t* const ids = data_of<std::int32_t>(tokens);
-    parallel_blocks(rows, 16, out.count(), [=](std::int64_t begin, std::int64_t end) {
+void embedding_forward(Array out, ConstArray tokens, ConstArray token_table, ConstArray position_table, Context) {
+  on_storage_type(out, [&]<typename S, typename T>() {
+    const std::int64_t channels = out.columns, length = tokens.columns;
+    S* const to = out.as<S>();
+    const T *const table = token_table.as<T>(), *const positions = position_table.as<T>();
+    const std::int32_t* const ids = tokens.as<std::int32_t>();
+    parallel_blocks(out.rows, 16, out.count(), [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
         const T* const token = table + ids[row] * channels;
         const T* const position =
@@ -57,17 +36,12 @@ void embedding_forward(const Tensor& out, const Tensor& tokens, const Tensor& to
   });
 }
 
-void embedding_token_gradient(const Tensor& token_gradient, Write write, const Tensor& out_gradient,
-                              const Tensor& tokens) {
-  on_device_and_storage_type("embedding_token_gradient", out_gradient, [&](auto zero) {
-    using S = decltype(zero);
-    using T = Compute<S>;
-    require_tokens("embedding_token_gradient", tokens, out_gradient, token_gradient);
-    const std::int64_t channels = columns_of(out_gradient), rows = rows_of(out_gradient);
-    const std::int64_t vocabulary = rows_of(token_gradient);
-    T* const to = data_of<T>(token_gradient);
-    const S* const from = data_of<S>(out_gradient);
-    const std::int32_t* const ids = data_of<std::int32_t>(tokens);
+void embedding_token_gradient(Array token_gradient, Write write, ConstArray out_gradient, ConstArray tokens, Context) {
+  on_storage_type(out_gradient, [&]<typename S, typename T>() {
+    const std::int64_t channels = out_gradient.columns, rows = out_gradient.rows, vocabulary = token_gradient.rows;
+    T* const to = token_gradient.as<T>();
+    const S* const from = out_gradient.as<S>();
+    const std::int32_t* const ids = tokens.as<std::int32_t>();
     // Task k owns the tokens that are k modulo kTasks, so tasks never share a token, and each token adds in row order.
     constexpr std::int64_t kTasks = 16;
     parallel_tasks(kTasks, out_gradient.count(), [=](std::int64_t task) {
@@ -83,20 +57,13 @@ void embedding_token_gradient(const Tensor& token_gradient, Write write, const T
   });
 }
 
-void embedding_position_gradient(const Tensor& position_gradient, Write write, const Tensor& out_gradient) {
-  on_device_and_storage_type("embedding_position_gradient", out_gradient, [&](auto zero) {
-    using S = decltype(zero);
-    using T = Compute<S>;
-    require(out_gradient.shape().rank() == 3, "embedding_position_gradient: the gradient must be [B, T, C], not ",
-            out_gradient.shape());
-    const std::int64_t samples = out_gradient.shape()[0], length = out_gradient.shape()[1];
-    const std::int64_t channels = out_gradient.shape()[2], positions = rows_of(position_gradient);
-    require(
-        position_gradient.dtype() == dtype_of<T> && columns_of(position_gradient) == channels && positions >= length,
-        "embedding_position_gradient: table gradient ", position_gradient.shape(), " does not fit ",
-        out_gradient.shape());
-    T* const to = data_of<T>(position_gradient);
-    const S* const from = data_of<S>(out_gradient);
+void embedding_position_gradient(Array position_gradient, Write write, ConstArray out_gradient, std::int64_t samples,
+                                 Context) {
+  on_storage_type(out_gradient, [&]<typename S, typename T>() {
+    const std::int64_t length = samples == 0 ? 0 : out_gradient.rows / samples;
+    const std::int64_t channels = out_gradient.columns, positions = position_gradient.rows;
+    T* const to = position_gradient.as<T>();
+    const S* const from = out_gradient.as<S>();
     parallel_tasks(positions, out_gradient.count(), [=](std::int64_t t) {
       if (write == Write::kOverwrite) std::fill_n(to + t * channels, channels, T{0});
       if (t >= length) return;

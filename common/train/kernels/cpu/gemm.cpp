@@ -3,8 +3,8 @@
 #include <Eigen/Core>
 
 #include "base/error.hpp"
-#include "kernels/cpu/check.hpp"
 #include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/types.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/threads.hpp"

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "kernels/cpu/check.hpp"
 #include "kernels/cpu/packing_room.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/signal_shield.hpp"
+#include "kernels/cpu/types.hpp"
 
 namespace lockstep::kernels {
 

@@ -1,10 +1,10 @@
 #include <cmath>
 
 #include "kernels/cpu/bfloat16.hpp"
-#include "kernels/cpu/check.hpp"
 #include "kernels/cpu/column_sums.hpp"
-#include "kernels/cpu/ops.hpp"
+#include "kernels/cpu/operations.hpp"
 #include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/types.hpp"
 
 namespace lockstep::kernels::cpu {
 
@@ -43,25 +43,16 @@ Row<float> statistics_of(const BFloat16* x, std::int64_t channels, float epsilon
   return {mean, 1.0F / std::sqrt(sum_of<float>(squares) / static_cast<float>(channels) + epsilon)};
 }
 
-void require_norm(std::string_view operation, const Tensor& like, const LayerNormStatistics& statistics,
-                  const Tensor& gain, const Tensor& bias) {
-  const DType dtype = accumulation_dtype(like.dtype());
-  require_count(operation, "mean", statistics.mean, rows_of(like), dtype);
-  require_count(operation, "deviation", statistics.reciprocal_deviation, rows_of(like), dtype);
-  require_count(operation, "gain", gain, columns_of(like), dtype);
-  require_count(operation, "bias", bias, columns_of(like), dtype);
-}
-
 /// Normalizes each row of `input`, after prepare(row) has computed it.
 template <typename S, typename Prepare>
-void normalize_rows(const Tensor& out, const LayerNormStatistics& statistics, const S* input, const Tensor& gain,
-                    const Tensor& bias, double epsilon, const Prepare& prepare) {
+void normalize_rows(const Array& out, const Array& mean_of, const Array& reciprocal_deviation, const S* input,
+                    const ConstArray& gain, const ConstArray& bias, double epsilon, const Prepare& prepare) {
   using T = Compute<S>;
-  const std::int64_t channels = columns_of(out);
-  S* const to = data_of<S>(out);
-  T *const means = data_of<T>(statistics.mean), *const deviations = data_of<T>(statistics.reciprocal_deviation);
-  const T *const gains = data_of<const T>(gain), *const biases = data_of<const T>(bias);
-  parallel_blocks(rows_of(out), 16, out.count(), [&, channels](std::int64_t begin, std::int64_t end) {
+  const std::int64_t channels = out.columns;
+  S* const to = out.as<S>();
+  T *const means = mean_of.as<T>(), *const deviations = reciprocal_deviation.as<T>();
+  const T *const gains = gain.as<T>(), *const biases = bias.as<T>();
+  parallel_blocks(out.rows, 16, out.count(), [&, channels](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       prepare(row);
       const S* const x = input + row * channels;
@@ -117,58 +108,42 @@ struct Backward {
 
 }  // namespace
 
-void layer_norm_forward(const Tensor& out, const LayerNormStatistics& statistics, const Tensor& input,
-                        const Tensor& gain, const Tensor& bias, double epsilon) {
-  on_device_and_storage_type("layer_norm_forward", out, [&](auto zero) {
-    using S = decltype(zero);
-    require_like("layer_norm_forward", "input", input, out);
-    require_norm("layer_norm_forward", out, statistics, gain, bias);
-    normalize_rows(out, statistics, data_of<S>(input), gain, bias, epsilon, [](std::int64_t) {});
+void layer_norm_forward(Array out, Array mean, Array reciprocal_deviation, ConstArray input, ConstArray gain,
+                        ConstArray bias, double epsilon, Context) {
+  on_storage_type(out, [&]<typename S, typename>() {
+    normalize_rows(out, mean, reciprocal_deviation, input.as<S>(), gain, bias, epsilon, [](std::int64_t) {});
   });
 }
 
-void add_layer_norm_forward(const Tensor& out, const Tensor& sum, const LayerNormStatistics& statistics,
-                            const Tensor& a, const Tensor& b, const Tensor& gain, const Tensor& bias, double epsilon) {
-  on_device_and_storage_type("add_layer_norm_forward", out, [&](auto zero) {
-    using S = decltype(zero);
-    for (const Tensor* tensor : {&sum, &a, &b}) require_like("add_layer_norm_forward", "a term", *tensor, out);
-    require_norm("add_layer_norm_forward", out, statistics, gain, bias);
-    const std::int64_t channels = columns_of(out);
-    S* const to = data_of<S>(sum);
-    const S *const left = data_of<S>(a), *const right = data_of<S>(b);
-    normalize_rows(out, statistics, data_of<S>(sum), gain, bias, epsilon, [=](std::int64_t row) {
-      for_each_vector<Compute<S>>(channels, [=, first = row * channels](std::int64_t c, auto lanes) {
+void add_layer_norm_forward(Array out, Array sum, Array mean, Array reciprocal_deviation, ConstArray a, ConstArray b,
+                            ConstArray gain, ConstArray bias, double epsilon, Context) {
+  on_storage_type(out, [&]<typename S, typename T>() {
+    S* const to = sum.as<S>();
+    const S *const left = a.as<S>(), *const right = b.as<S>();
+    const auto add_row = [=, channels = out.columns](std::int64_t row) {
+      for_each_vector<T>(channels, [=, first = row * channels](std::int64_t c, auto lanes) {
         const std::int64_t i = first + c;
         store(to + i, load(left + i, lanes) + load(right + i, lanes), lanes);
       });
-    });
+    };
+    normalize_rows<S>(out, mean, reciprocal_deviation, to, gain, bias, epsilon, add_row);
   });
 }
 
-void layer_norm_backward(const Tensor& input_gradient, const Tensor& out_gradient,
-                         const LayerNormStatistics& statistics, const Tensor& input, const Tensor& gain,
-                         const Tensor& gain_gradient, const Tensor& bias_gradient, Write parameter_write,
-                         const Tensor& skip_gradient) {
-  on_device_and_storage_type("layer_norm_backward", input_gradient, [&](auto zero) {
-    using S = decltype(zero);
-    using T = Compute<S>;
-    require_like("layer_norm_backward", "out gradient", out_gradient, input_gradient);
-    require_like("layer_norm_backward", "input", input, input_gradient);
-    if (skip_gradient.is_defined()) {
-      require_like("layer_norm_backward", "skip gradient", skip_gradient, input_gradient);
-    }
-    require_norm("layer_norm_backward", input, statistics, gain, gain);
-    require_norm("layer_norm_backward", input, statistics, gain_gradient, bias_gradient);
-    const Backward<S> backward{.input_gradient = data_of<S>(input_gradient),
-                               .out_gradient = data_of<S>(out_gradient),
-                               .input = data_of<S>(input),
-                               .skip = data_of<S>(skip_gradient),
-                               .gain = data_of<const T>(gain),
-                               .means = data_of<T>(statistics.mean),
-                               .deviations = data_of<T>(statistics.reciprocal_deviation),
-                               .channels = columns_of(input)};
-    column_sums<T, 2>({data_of<T>(gain_gradient), data_of<T>(bias_gradient)}, parameter_write, rows_of(input),
-                      columns_of(input), [&](std::int64_t begin, std::int64_t end, const std::array<T*, 2>& sums) {
+void layer_norm_backward(Array input_gradient, ConstArray out_gradient, ConstArray mean,
+                         ConstArray reciprocal_deviation, ConstArray input, ConstArray gain, Array gain_gradient,
+                         Array bias_gradient, Write parameter_write, ConstArray skip_gradient, Context) {
+  on_storage_type(input_gradient, [&]<typename S, typename T>() {
+    const Backward<S> backward{.input_gradient = input_gradient.as<S>(),
+                               .out_gradient = out_gradient.as<S>(),
+                               .input = input.as<S>(),
+                               .skip = skip_gradient.as<S>(),
+                               .gain = gain.as<T>(),
+                               .means = mean.as<T>(),
+                               .deviations = reciprocal_deviation.as<T>(),
+                               .channels = input.columns};
+    column_sums<T, 2>({gain_gradient.as<T>(), bias_gradient.as<T>()}, parameter_write, input.rows, input.columns,
+                      [&](std::int64_t begin, std::int64_t end, const std::array<T*, 2>& sums) {
                         for (std::int64_t row = begin; row < end; ++row) backward.run_row(row, sums[0], sums[1]);
                       });
   });

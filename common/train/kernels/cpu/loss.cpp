@@ -1,12 +1,12 @@
+#include "kernels/loss.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
-#include "kernels/cpu/bfloat16.hpp"
-#include "kernels/cpu/check.hpp"
-#include "kernels/cpu/ops.hpp"
+#include "kernels/cpu/operations.hpp"
 #include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/types.hpp"
 
 namespace lockstep::kernels::cpu {
 
@@ -78,18 +78,12 @@ T row_loss(S* row, std::int64_t vocabulary, std::int32_t target, double gradient
 }
 
 template <bool kGradient>
-void row_losses(std::string_view operation, const Tensor& losses, const Tensor& logits, const Tensor& targets,
-                double gradient_scale) {
-  on_device_and_storage_type(operation, logits, [&](auto zero) {
-    using S = decltype(zero);
-    using T = Compute<S>;
-    const std::int64_t rows = rows_of(logits), vocabulary = columns_of(logits);
-    require_count(operation, "losses", losses, rows, accumulation_dtype(logits.dtype()));
-    require_targets(operation, targets, rows, vocabulary);
-    T* const to = data_of<T>(losses);
-    S* const from = data_of<S>(logits);
-    const std::int32_t* const ids = data_of<std::int32_t>(targets);
-    parallel_tasks(rows, logits.count(), [=](std::int64_t row) {
+void row_losses(Array losses, Array logits, ConstArray targets, double gradient_scale) {
+  on_storage_type(logits, [&]<typename S, typename T>() {
+    T* const to = losses.as<T>();
+    S* const from = logits.as<S>();
+    const std::int32_t* const ids = targets.as<std::int32_t>();
+    parallel_tasks(logits.rows, logits.count(), [=, vocabulary = logits.columns](std::int64_t row) {
       to[row] = row_loss<kGradient>(from + row * vocabulary, vocabulary, ids[row], gradient_scale);
     });
   });
@@ -97,42 +91,12 @@ void row_losses(std::string_view operation, const Tensor& losses, const Tensor& 
 
 }  // namespace
 
-void require_targets(std::string_view operation, const Tensor& targets, std::int64_t rows, std::int64_t vocabulary) {
-  require_count(operation, "targets", targets, rows, DType::kInt32);
-  const std::span<const std::int32_t> ids = targets.span<std::int32_t>();
-  for (std::size_t row = 0; row < ids.size(); ++row) {
-    require(ids[row] == kIgnoredTarget || (ids[row] >= 0 && ids[row] < vocabulary), operation, ": target ", ids[row],
-            " of row ", row, " is not in [0, ", vocabulary, ")");
-  }
+void softmax_cross_entropy(Array losses, Array logits, ConstArray targets, double gradient_scale, Context) {
+  row_losses<true>(losses, logits, targets, gradient_scale);
 }
 
-void softmax_cross_entropy(const Tensor& losses, const Tensor& logits, const Tensor& targets, double gradient_scale) {
-  row_losses<true>("softmax_cross_entropy", losses, logits, targets, gradient_scale);
-}
-
-void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor& targets) {
-  row_losses<false>("cross_entropy_loss", losses, logits, targets, 0.0);
-}
-
-double mean_squared_error(const Tensor& prediction_gradient, const Tensor& prediction, const Tensor& target,
-                          double gradient_scale) {
-  double total = 0;
-  on_device_and_type("mean_squared_error", prediction, [&](auto zero) {
-    using T = decltype(zero);
-    require_like("mean_squared_error", "target", target, prediction);
-    const std::int64_t count = prediction.count();
-    const T *const y = data_of<T>(prediction), *const wanted = data_of<T>(target);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const double difference = static_cast<double>(y[i] - wanted[i]);
-      total += difference * difference;
-    }
-    if (!prediction_gradient.is_defined()) return;
-    require_like("mean_squared_error", "gradient", prediction_gradient, prediction);
-    T* const gradient = data_of<T>(prediction_gradient);
-    const T factor = static_cast<T>(2.0 * gradient_scale / static_cast<double>(count));
-    for (std::int64_t i = 0; i < count; ++i) gradient[i] = factor * (y[i] - wanted[i]);
-  });
-  return total / static_cast<double>(std::max<std::int64_t>(1, prediction.count()));  // empty: 0
+void cross_entropy_loss(Array losses, Array logits, ConstArray targets, Context) {
+  row_losses<false>(losses, logits, targets, 0.0);
 }
 
 }  // namespace lockstep::kernels::cpu

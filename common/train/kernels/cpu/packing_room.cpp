@@ -1,8 +1,10 @@
 #include "kernels/cpu/packing_room.hpp"
 
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -18,6 +20,7 @@ namespace lockstep::kernels {
 namespace {
 
 constexpr std::size_t kPage = 4096;
+constexpr std::size_t kMostBefore = 16 * kPage;  // of a thread's block: never touched
 
 bool begins_a_page(const void* memory) noexcept { return reinterpret_cast<std::uintptr_t>(memory) % kPage == 0; }
 
@@ -25,17 +28,17 @@ bool begins_a_page(const void* memory) noexcept { return reinterpret_cast<std::u
 class Block {
  public:
   Block() { (void)use_heap_; }
-  ~Block() { give_up(); }
+  ~Block() {
+    give_up();
+    std::free(neighbour_);
+  }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
   /// Takes the old place again, if all of it is free.
   bool take() noexcept {
     if (memory_ == nullptr) memory_ = std::malloc(PackingRoom::kBytes);
-    if (!begins_a_page(memory_)) {
-      std::free(memory_);
-      memory_ = ::memalign(kPage, PackingRoom::kBytes);
-    }
+    if (!begins_a_page(memory_)) settle();
     return memory_ != nullptr;
   }
   void give_up() noexcept {
@@ -44,6 +47,38 @@ class Block {
   }
 
  private:
+  // Moves to a place that begins a page, behind a neighbour that stays. With free memory before it, the place would
+  // begin earlier once it is free, and with little of that memory no page would begin where a block of this size fits:
+  // memalign() frees what it cuts off in front, and from glibc 2.41 on even small pieces join what is free behind them.
+  void settle() noexcept {
+    give_up();
+    std::free(neighbour_);
+    neighbour_ = nullptr;
+    void* const room = std::malloc(PackingRoom::kBytes + 2 * kMostBefore);
+    const auto place = reinterpret_cast<std::uintptr_t>(room);
+    std::free(room);
+    neighbour_ = block_at(place, kMostBefore - place % kPage);
+    memory_ = std::malloc(PackingRoom::kBytes);
+    if (begins_a_page(memory_)) return;
+    std::free(memory_);
+    memory_ = ::memalign(kPage, PackingRoom::kBytes);
+  }
+
+  // A block from there to `bytes` behind it, if the heap has that to give; fills smaller holes that come first.
+  static void* block_at(std::uintptr_t place, std::size_t bytes) noexcept {
+    constexpr std::size_t kHeader = sizeof(std::size_t);  // before each block
+    std::array<void*, 16> tries{};
+    void* found = nullptr;
+    for (void*& one : tries) {
+      one = std::malloc(bytes - kHeader);
+      if (reinterpret_cast<std::uintptr_t>(one) != place) continue;
+      found = std::exchange(one, nullptr);
+      break;
+    }
+    for (void* const other : tries) std::free(other);
+    return found;
+  }
+
   // Keeps blocks of this size on the heap, and keeps the heap's end from being returned when it is free. For the whole
   // process, because threads of OpenMP's pool pack as well: nothing else uses their parts of the heap.
   static bool use_heap() noexcept {
@@ -53,6 +88,7 @@ class Block {
   inline static const bool use_heap_ = use_heap();
 
   void* memory_ = nullptr;
+  void* neighbour_ = nullptr;  // keeps what lies before the place
 };
 
 Block& block_of_thread() {

@@ -1,10 +1,10 @@
 #include <cmath>
 
 #include "kernels/cpu/bfloat16.hpp"
-#include "kernels/cpu/check.hpp"
 #include "kernels/cpu/column_sums.hpp"
-#include "kernels/cpu/ops.hpp"
+#include "kernels/cpu/operations.hpp"
 #include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/types.hpp"
 
 namespace lockstep::kernels::cpu {
 
@@ -51,20 +51,14 @@ struct Backward {
 
 }  // namespace
 
-void rms_norm_forward(const Tensor& out, const Tensor& reciprocal, const Tensor& input, const Tensor& gain,
-                      double epsilon) {
-  on_device_and_storage_type("rms_norm_forward", out, [&](auto zero) {
-    using S = decltype(zero);
-    using T = Compute<S>;
-    require_like("rms_norm_forward", "input", input, out);
-    require_count("rms_norm_forward", "reciprocal", reciprocal, rows_of(out), dtype_of<T>);
-    require_count("rms_norm_forward", "gain", gain, columns_of(out), dtype_of<T>);
-    const std::int64_t channels = columns_of(out);
-    S* const to = data_of<S>(out);
-    const S* const from = data_of<const S>(input);
-    T* const factors = data_of<T>(reciprocal);
-    const T* const gains = data_of<const T>(gain);
-    parallel_blocks(rows_of(out), kRows, out.count(), [=](std::int64_t begin, std::int64_t end) {
+void rms_norm_forward(Array out, Array reciprocal, ConstArray input, ConstArray gain, double epsilon, Context) {
+  on_storage_type(out, [&]<typename S, typename T>() {
+    const std::int64_t channels = out.columns;
+    S* const to = out.as<S>();
+    const S* const from = input.as<S>();
+    T* const factors = reciprocal.as<T>();
+    const T* const gains = gain.as<T>();
+    parallel_blocks(out.rows, kRows, out.count(), [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
         const S* const x = from + row * channels;
         Vector<T> squares{};
@@ -82,31 +76,23 @@ void rms_norm_forward(const Tensor& out, const Tensor& reciprocal, const Tensor&
   });
 }
 
-void rms_norm_backward(const Tensor& input_gradient, Write write, const Tensor& gain_gradient, Write gain_write,
-                       const Tensor& out_gradient, const Tensor& reciprocal, const Tensor& input, const Tensor& gain) {
-  on_device_and_storage_type("rms_norm_backward", input_gradient, [&](auto zero) {
-    using S = decltype(zero);
-    using T = Compute<S>;
-    require_like("rms_norm_backward", "out gradient", out_gradient, input_gradient);
-    require_like("rms_norm_backward", "input", input, input_gradient);
-    require_count("rms_norm_backward", "reciprocal", reciprocal, rows_of(input), dtype_of<T>);
-    require_count("rms_norm_backward", "gain", gain, columns_of(input), dtype_of<T>);
-    const std::int64_t rows = rows_of(input), channels = columns_of(input);
-    const Backward<S> backward{.input_gradient = data_of<S>(input_gradient),
+void rms_norm_backward(Array input_gradient, Write write, Array gain_gradient, Write gain_write,
+                       ConstArray out_gradient, ConstArray reciprocal, ConstArray input, ConstArray gain, Context) {
+  on_storage_type(input, [&]<typename S, typename T>() {
+    const Backward<S> backward{.input_gradient = input_gradient.as<S>(),
                                .write = write,
-                               .out_gradient = data_of<const S>(out_gradient),
-                               .input = data_of<const S>(input),
-                               .reciprocal = data_of<const T>(reciprocal),
-                               .gain = data_of<const T>(gain),
-                               .channels = channels};
+                               .out_gradient = out_gradient.as<S>(),
+                               .input = input.as<S>(),
+                               .reciprocal = reciprocal.as<T>(),
+                               .gain = gain.as<T>(),
+                               .channels = input.columns};
     if (gain_gradient.is_defined()) {  // first: the input's gradient may overwrite out_gradient
-      require_count("rms_norm_backward", "gain gradient", gain_gradient, channels, dtype_of<T>);
-      column_sums<T, 1>({data_of<T>(gain_gradient)}, gain_write, rows, channels,
+      column_sums<T, 1>({gain_gradient.as<T>()}, gain_write, input.rows, input.columns,
                         [&](std::int64_t begin, std::int64_t end, const std::array<T*, 1>& sums) {
                           for (std::int64_t row = begin; row < end; ++row) backward.add_to_gain(row, sums[0]);
                         });
     }
-    parallel_blocks(rows, kRows, input.count(), [&](std::int64_t begin, std::int64_t end) {
+    parallel_blocks(input.rows, kRows, input.count(), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) backward.run_row(row);
     });
   });

@@ -1,21 +1,19 @@
 #include "kernels/cpu/bfloat16.hpp"
-#include "kernels/cpu/check.hpp"
-#include "kernels/cpu/ops.hpp"
+#include "kernels/cpu/operations.hpp"
 #include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/types.hpp"
 
 namespace lockstep::kernels::cpu {
 
-void rotary(const Tensor& out, Write write, const Tensor& input, const Tensor& cos, const Tensor& sin,
-            Rotation rotation) {
-  on_device_and_storage_type("rotary", out, [&](auto zero) {
-    using S = decltype(zero);
-    using T = Compute<S>;
-    const std::int64_t positions = input.shape()[-2], pairs = input.shape()[-1] / 2;
-    S* const to = data_of<S>(out);
-    const S* const from = data_of<const S>(input);
-    const T *const cosines = data_of<const T>(cos), *const sines = data_of<const T>(sin);
+void rotary(Array out, Write write, ConstArray input, ConstArray cos, ConstArray sin, Rotation rotation, Context) {
+  if (input.count() == 0) return;
+  on_storage_type(out, [&]<typename S, typename T>() {
+    const std::int64_t positions = cos.rows, pairs = input.columns / 2;
+    S* const to = out.as<S>();
+    const S* const from = input.as<S>();
+    const T *const cosines = cos.as<T>(), *const sines = sin.as<T>();
     const T sign = rotation == Rotation::kForward ? T{1} : T{-1};
-    parallel_blocks(rows_of(input), 16, input.count(), [=](std::int64_t begin, std::int64_t end) {
+    parallel_blocks(input.rows, 16, input.count(), [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
         const S *const x = from + 2 * row * pairs, *const y = x + pairs;
         S *const new_x = to + 2 * row * pairs, *const new_y = new_x + pairs;

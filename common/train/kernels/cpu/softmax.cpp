@@ -1,9 +1,9 @@
 #include <limits>
 
 #include "kernels/cpu/bfloat16.hpp"
-#include "kernels/cpu/check.hpp"
-#include "kernels/cpu/ops.hpp"
+#include "kernels/cpu/operations.hpp"
 #include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/types.hpp"
 
 namespace lockstep::kernels::cpu {
 
@@ -55,28 +55,21 @@ void softmax_gradient_row(S* input_gradient, Write write, const S* out_gradient,
 
 }  // namespace
 
-void softmax_forward(const Tensor& out, const Tensor& input) {
-  on_device_and_storage_type("softmax_forward", out, [&](auto zero) {
-    using S = decltype(zero);
-    require_like("softmax_forward", "input", input, out);
-    S* const to = data_of<S>(out);
-    const S* const from = data_of<const S>(input);
-    const std::int64_t columns = columns_of(out);
-    parallel_blocks(rows_of(out), kRows, out.count(), [=](std::int64_t begin, std::int64_t end) {
+void softmax_forward(Array out, ConstArray input, Context) {
+  on_storage_type(out, [&]<typename S, typename>() {
+    S* const to = out.as<S>();
+    const S* const from = input.as<S>();
+    parallel_blocks(out.rows, kRows, out.count(), [=, columns = out.columns](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) softmax_row(to + row * columns, from + row * columns, columns);
     });
   });
 }
 
-void softmax_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& out) {
-  on_device_and_storage_type("softmax_backward", input_gradient, [&](auto zero) {
-    using S = decltype(zero);
-    require_like("softmax_backward", "out gradient", out_gradient, input_gradient);
-    require_like("softmax_backward", "out", out, input_gradient);
-    S* const to = data_of<S>(input_gradient);
-    const S *const dy = data_of<const S>(out_gradient), *const y = data_of<const S>(out);
-    const std::int64_t columns = columns_of(out);
-    parallel_blocks(rows_of(out), kRows, out.count(), [=](std::int64_t begin, std::int64_t end) {
+void softmax_backward(Array input_gradient, Write write, ConstArray out_gradient, ConstArray out, Context) {
+  on_storage_type(out, [&]<typename S, typename>() {
+    S* const to = input_gradient.as<S>();
+    const S *const dy = out_gradient.as<S>(), *const y = out.as<S>();
+    parallel_blocks(out.rows, kRows, out.count(), [=, columns = out.columns](std::int64_t begin, std::int64_t end) {
       for (std::int64_t first = begin * columns; first < end * columns; first += columns) {
         softmax_gradient_row(to + first, write, dy + first, y + first, columns);
       }

@@ -2,9 +2,9 @@
 #include <array>
 
 #include "kernels/cpu/bfloat16.hpp"
-#include "kernels/cpu/check.hpp"
-#include "kernels/cpu/ops.hpp"
+#include "kernels/cpu/operations.hpp"
 #include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/types.hpp"
 
 namespace lockstep::kernels::cpu {
 
@@ -58,10 +58,10 @@ Vector<Compute<S>> load_repeated(const S* row, std::int64_t stride, std::int64_t
 
 /// out = operation(a, b), or added to out, with `a` and `b` broadcast.
 template <typename S, typename Operation>
-void combine(const Tensor& out, Write write, const Tensor& a, const StridedView& a_view, const Tensor& b,
+void combine(const Array& out, Write write, const ConstArray& a, const StridedView& a_view, const ConstArray& b,
              const StridedView& b_view, const Operation& operation) {
-  S* const to = data_of<S>(out);
-  const S *const left = data_of<const S>(a), *const right = data_of<const S>(b);
+  S* const to = out.as<S>();
+  const S *const left = a.as<S>(), *const right = b.as<S>();
   const std::int64_t columns = a_view.sizes[3];
   for_each_piece(a_view, [&](std::int64_t row, std::int64_t begin, std::int64_t end) {
     S* const results = to + row * columns;
@@ -115,11 +115,10 @@ Compute<S> sum_row(const S* from, std::int64_t count) {
 
 }  // namespace
 
-void copy_view(const Tensor& out, const StridedView& to, Write write, const Tensor& input, const StridedView& from) {
-  on_device_and_storage_type("copy_view", out, [&](auto zero) {
-    using S = decltype(zero);
-    S* const results = data_of<S>(out);
-    const S* const values = data_of<const S>(input);
+void copy_view(Array out, const StridedView& to, Write write, ConstArray input, const StridedView& from, Context) {
+  on_storage_type(out, [&]<typename S, typename>() {
+    S* const results = out.as<S>();
+    const S* const values = input.as<S>();
     for_each_piece(from, [&](std::int64_t row, std::int64_t begin, std::int64_t end) {
       copy_row(results + row_offset(to, row) + begin * to.strides[3], to.strides[3], write,
                values + row_offset(from, row) + begin * from.strides[3], from.strides[3], end - begin);
@@ -127,30 +126,29 @@ void copy_view(const Tensor& out, const StridedView& to, Write write, const Tens
   });
 }
 
-void add_broadcast(const Tensor& out, const Tensor& a, const StridedView& a_view, const Tensor& b,
-                   const StridedView& b_view) {
-  on_device_and_storage_type("add_broadcast", out, [&](auto zero) {
-    combine<decltype(zero)>(out, Write::kOverwrite, a, a_view, b, b_view, [](auto x, auto y) { return x + y; });
+void add_broadcast(Array out, ConstArray a, const StridedView& a_view, ConstArray b, const StridedView& b_view,
+                   Context) {
+  on_storage_type(out, [&]<typename S, typename>() {
+    combine<S>(out, Write::kOverwrite, a, a_view, b, b_view, [](auto x, auto y) { return x + y; });
   });
 }
 
-void multiply(const Tensor& out, Write write, const Tensor& a, const StridedView& a_view, const Tensor& b,
-              const StridedView& b_view) {
-  on_device_and_storage_type("multiply", out, [&](auto zero) {
-    combine<decltype(zero)>(out, write, a, a_view, b, b_view, [](auto x, auto y) { return x * y; });
+void multiply(Array out, Write write, ConstArray a, const StridedView& a_view, ConstArray b, const StridedView& b_view,
+              Context) {
+  on_storage_type(out, [&]<typename S, typename>() {
+    combine<S>(out, write, a, a_view, b, b_view, [](auto x, auto y) { return x * y; });
   });
 }
 
-void sum_axis(const Tensor& out, Write write, const Tensor& input, const SumSizes& sizes) {
-  on_device_and_storage_type("sum_axis", out, [&](auto zero) {
-    using S = decltype(zero);
-    S* const to = data_of<S>(out);
-    const S* const from = data_of<const S>(input);
+void sum_axis(Array out, Write write, ConstArray input, const SumSizes& sizes, Context) {
+  on_storage_type(out, [&]<typename S, typename T>() {
+    S* const to = out.as<S>();
+    const S* const from = input.as<S>();
     const auto [outer, count, inner] = sizes;
     if (inner == 1) {
       parallel_blocks(outer, 16, input.count(), [&, length = count](std::int64_t begin, std::int64_t end) {
         for (std::int64_t row = begin; row < end; ++row) {
-          const Compute<S> sum = sum_row(from + row * length, length);
+          const T sum = sum_row(from + row * length, length);
           to[row] = narrowed<S>(write == Write::kAdd ? widened(to[row]) + sum : sum);
         }
       });

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "base/error.hpp"
-#include "kernels/device_types.hpp"
+#include "kernels/arguments.hpp"
 
 namespace lockstep::kernels::cuda {
 inline namespace LOCKSTEP_KERNEL_NAMESPACE {
@@ -13,7 +13,7 @@ inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 inline constexpr int kLargestHead = 128;
 
 /// D = C / H. @param out  [B T, C].
-inline int head_size_of(const DeviceArray& out, int heads) {
+inline int head_size_of(const ConstArray& out, int heads) {
   const auto head_size = static_cast<int>(out.columns / heads);
   require(head_size <= kLargestHead, "attention on a device takes heads of up to ", kLargestHead, " channels, not ",
           head_size, " (", out.columns, " channels, ", heads, " heads): use more heads");

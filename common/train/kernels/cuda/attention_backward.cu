@@ -220,8 +220,9 @@ void launch_backward(const AttentionBackward<S>& p, cudaStream_t stream) {
 
 }  // namespace
 
-void causal_attention_backward(Array qkv_gradient, Array out_gradient, Array out, Array log_sum_exp, Array qkv,
-                               std::int64_t samples, int heads, const DeviceDropout& dropout, Context context) {
+void causal_attention_backward(Array qkv_gradient, ConstArray out_gradient, ConstArray out, ConstArray log_sum_exp,
+                               ConstArray qkv, std::int64_t samples, int heads, const Dropout& dropout,
+                               Context context) {
   if (qkv.count() == 0) return;
   on_storage_type(qkv, [&](auto zero) {
     using S = decltype(zero);

@@ -113,8 +113,8 @@ void launch_forward(const AttentionForward& p, std::int64_t samples, cudaStream_
 
 }  // namespace
 
-void causal_attention_forward(Array out, Array log_sum_exp, Array qkv, std::int64_t samples, int heads,
-                              const DeviceDropout& dropout, Context context) {
+void causal_attention_forward(Array out, Array log_sum_exp, ConstArray qkv, std::int64_t samples, int heads,
+                              const Dropout& dropout, Context context) {
   if (qkv.count() == 0) return;
   if (is_reduced_float(qkv.dtype)) {
     return attention_on_tensor_cores(out, log_sum_exp, qkv, samples, heads, dropout, context);

@@ -193,8 +193,8 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_tensor_cores(CoreForwa
 }
 
 template <typename S>
-void launch_on_tensor_cores(Array out, Array log_sum_exp, Array qkv, std::int64_t samples, int heads,
-                            const DeviceDropout& dropout, Context context) {
+void launch_on_tensor_cores(Array out, Array log_sum_exp, ConstArray qkv, std::int64_t samples, int heads,
+                            const Dropout& dropout, Context context) {
   const int head_size = head_size_of(out, heads);
   const CoreForward<S> p{.out = out.as<S>(),
                          .log_sum_exp = log_sum_exp.as<float>(),
@@ -218,8 +218,8 @@ void launch_on_tensor_cores(Array out, Array log_sum_exp, Array qkv, std::int64_
 
 }  // namespace
 
-void attention_on_tensor_cores(Array out, Array log_sum_exp, Array qkv, std::int64_t samples, int heads,
-                               const DeviceDropout& dropout, Context context) {
+void attention_on_tensor_cores(Array out, Array log_sum_exp, ConstArray qkv, std::int64_t samples, int heads,
+                               const Dropout& dropout, Context context) {
   on_reduced_type(qkv, [&](auto zero) {
     launch_on_tensor_cores<decltype(zero)>(out, log_sum_exp, qkv, samples, heads, dropout, context);
   });

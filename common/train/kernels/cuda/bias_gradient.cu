@@ -45,19 +45,19 @@ __global__ void __launch_bounds__(kLanes* kGroups) partial_row_sums(float* parti
 }
 
 template <typename S, int W>
-void sum_rows(Array bias_gradient, Write write, Array input, Context context) {
+void sum_rows(Array bias_gradient, Write write, ConstArray input, Context context) {
   const RowBlocks split(input.rows, kMostBlocks);
   float* const partial = context.scratch->take<float>(split.blocks * input.columns);
   const dim3 grid(static_cast<unsigned int>(blocks_for(input.columns, std::int64_t{W} * kLanes)),
                   static_cast<unsigned int>(split.blocks));
-  cuda_check(launch(partial_row_sums<S, W>, grid, dim3(kLanes, kGroups), 0, context.stream, partial,
-                    static_cast<const S*>(input.data), input.rows, input.columns, split.rows_per_block));
+  cuda_check(launch(partial_row_sums<S, W>, grid, dim3(kLanes, kGroups), 0, context.stream, partial, input.as<S>(),
+                    input.rows, input.columns, split.rows_per_block));
   finish_sums(bias_gradient.as<float>(), write, partial, split.blocks, input.columns, input.columns, context.stream);
 }
 
 }  // namespace
 
-void bias_gradient(Array bias_gradient, Write write, Array out_gradient, Context context) {
+void bias_gradient(Array bias_gradient, Write write, ConstArray out_gradient, Context context) {
   if (bias_gradient.count() == 0) return;
   if (out_gradient.rows == 0) {
     if (write == Write::kOverwrite) fill(bias_gradient, 0.0, context);

@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-DropoutRows whole_samples(std::int64_t count, const DeviceDropout& mask) {
+DropoutRows whole_samples(std::int64_t count, const Dropout& mask) {
   return {.rows = mask.samples,
           .columns = count / mask.samples,
           .first_row = 0,
@@ -55,12 +55,10 @@ DropoutRows whole_samples(std::int64_t count, const DeviceDropout& mask) {
 
 }  // namespace
 
-void dropout_forward(Array out, Array input, const DeviceDropout& mask, Array residual, Context context) {
+void dropout_forward(Array out, ConstArray input, const Dropout& mask, ConstArray residual, Context context) {
   if (out.count() == 0) return;
   if (!mask.is_active()) {
-    if (residual.is_defined()) return add(out, residual, input, context);
-    const std::size_t bytes = static_cast<std::size_t>(out.count()) * bytes_of(out.dtype);
-    return cuda_check(cudaMemcpyAsync(out.data, input.data, bytes, cudaMemcpyDeviceToDevice, context.stream));
+    return residual.is_defined() ? add(out, residual, input, context) : copy(out, input, context);
   }
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
@@ -69,8 +67,8 @@ void dropout_forward(Array out, Array input, const DeviceDropout& mask, Array re
     const std::int64_t count = rows.largest_count() + (may_begin_within ? 63 : 0), parts = rows.parts();
     const dim3 grid(static_cast<unsigned int>(blocks_for(count, kElements)),
                     static_cast<unsigned int>(parts < 65535 ? parts : 65535));
-    cuda_check(launch(drop_elements<S>, grid, dim3(kThreads), 0, context.stream, out.as<S>(),
-                      static_cast<const S*>(input.data), static_cast<const S*>(residual.data), rule_of(mask), rows));
+    cuda_check(launch(drop_elements<S>, grid, dim3(kThreads), 0, context.stream, out.as<S>(), input.as<S>(),
+                      residual.as<S>(), rule_of(mask), rows));
   });
 }
 

@@ -163,10 +163,15 @@ void fill(Array out, double value, Context context) {
   map<float>(Fill{out.as<float>(), static_cast<float>(value)}, out.count(), are_aligned(out.data), context.stream);
 }
 
-void cast(Array out, Array input, Context context) {
+void copy(Array out, ConstArray input, Context context) {
+  if (out.count() == 0 || out.data == input.data) return;
+  cuda_check(cudaMemcpyAsync(out.data, input.data, out.bytes(), cudaMemcpyDeviceToDevice, context.stream));
+}
+
+void cast(Array out, ConstArray input, Context context) {
   const bool is_aligned = are_aligned(out.data, input.data);
   const bool is_widening = out.dtype == DType::kFloat32;
-  on_reduced_type(is_widening ? input : out, [&](auto zero) {
+  on_reduced_type(is_widening ? input : ConstArray(out), [&](auto zero) {
     using S = decltype(zero);
     if (is_widening) {
       map<float>(Cast<float, S>{out.as<float>(), input.as<S>()}, out.count(), is_aligned, context.stream);
@@ -176,7 +181,7 @@ void cast(Array out, Array input, Context context) {
   });
 }
 
-void add(Array out, Array a, Array b, Context context) {
+void add(Array out, ConstArray a, ConstArray b, Context context) {
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
     map<S>(AddScaled<S>{out.as<S>(), a.as<S>(), b.as<S>(), 1.0F}, out.count(), are_aligned(out.data, a.data, b.data),
@@ -184,7 +189,7 @@ void add(Array out, Array a, Array b, Context context) {
   });
 }
 
-void add_scaled(Array out, double factor, Array input, Context context) {
+void add_scaled(Array out, double factor, ConstArray input, Context context) {
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
     map<S>(AddScaled<S>{out.as<S>(), out.as<S>(), input.as<S>(), static_cast<float>(factor)}, out.count(),
@@ -199,20 +204,20 @@ void scale(Array out, double factor, Context context) {
   });
 }
 
-void add_bias(Array out, Array input, Array bias, Context context) {
+void add_bias(Array out, ConstArray input, ConstArray bias, Context context) {
   const AddBias operation{out.as<float>(), input.as<float>(), bias.as<float>(), out.columns};
   const bool is_aligned = are_rows_aligned<float>(out.columns, out.data, input.data, bias.data);
   map<float>(operation, out.count(), is_aligned, context.stream);
 }
 
-void relu_forward(Array out, Array input, Context context) {
+void relu_forward(Array out, ConstArray input, Context context) {
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
     map<S>(ReluForward<S>{out.as<S>(), input.as<S>()}, out.count(), are_aligned(out.data, input.data), context.stream);
   });
 }
 
-void relu_backward(Array input_gradient, Write write, Array out_gradient, Array out, Context context) {
+void relu_backward(Array input_gradient, Write write, ConstArray out_gradient, ConstArray out, Context context) {
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
     const ReluBackward<S> operation{input_gradient.as<S>(), write, out_gradient.as<S>(), out.as<S>()};
@@ -220,21 +225,21 @@ void relu_backward(Array input_gradient, Write write, Array out_gradient, Array 
   });
 }
 
-void exp_forward(Array out, Array input, Context context) {
+void exp_forward(Array out, ConstArray input, Context context) {
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
     map<S>(Exponential<S>{out.as<S>(), input.as<S>()}, out.count(), are_aligned(out.data, input.data), context.stream);
   });
 }
 
-void silu_forward(Array out, Array input, Context context) {
+void silu_forward(Array out, ConstArray input, Context context) {
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
     map<S>(SiluForward<S>{out.as<S>(), input.as<S>()}, out.count(), are_aligned(out.data, input.data), context.stream);
   });
 }
 
-void silu_backward(Array input_gradient, Write write, Array out_gradient, Array input, Context context) {
+void silu_backward(Array input_gradient, Write write, ConstArray out_gradient, ConstArray input, Context context) {
   on_storage_type(input, [&](auto zero) {
     using S = decltype(zero);
     const SiluBackward<S> operation{input_gradient.as<S>(), write, out_gradient.as<S>(), input.as<S>()};

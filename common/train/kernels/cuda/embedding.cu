@@ -144,19 +144,20 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <typename S, int W>
-void launch_token_gradient(Array token_gradient, Write write, Array out_gradient, Array tokens, const int* first,
-                           const int* last, Context context) {
+void launch_token_gradient(Array token_gradient, Write write, ConstArray out_gradient, ConstArray tokens,
+                           const int* first, const int* last, Context context) {
   const std::int64_t channels = out_gradient.columns;
   const dim3 grid(static_cast<unsigned int>(out_gradient.rows),
                   static_cast<unsigned int>(blocks_for(channels, std::int64_t{W} * kThreads)));
   cuda_check(launch(token_gradient_rows<S, W>, grid, dim3(kThreads), 0, context.stream, token_gradient.as<float>(),
-                    write, static_cast<const S*>(out_gradient.data), static_cast<const std::int32_t*>(tokens.data),
-                    first, last, token_gradient.rows, channels));
+                    write, out_gradient.as<S>(), tokens.as<std::int32_t>(), first, last, token_gradient.rows,
+                    channels));
 }
 
 }  // namespace
 
-void embedding_forward(Array out, Array tokens, Array token_table, Array position_table, Context context) {
+void embedding_forward(Array out, ConstArray tokens, ConstArray token_table, ConstArray position_table,
+                       Context context) {
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
     const EmbeddingForward<S> operation{
@@ -168,23 +169,22 @@ void embedding_forward(Array out, Array tokens, Array token_table, Array positio
   });
 }
 
-void embedding_position_gradient(Array position_gradient, Write write, Array out_gradient, std::int64_t samples,
+void embedding_position_gradient(Array position_gradient, Write write, ConstArray out_gradient, std::int64_t samples,
                                  Context context) {
   on_storage_type(out_gradient, [&](auto zero) {
     using S = decltype(zero);
     const std::int64_t length = samples == 0 ? 0 : out_gradient.rows / samples;
-    const PositionGradient<S> operation{
-        position_gradient.as<float>(), write, static_cast<const S*>(out_gradient.data), samples, length,
-        out_gradient.columns};
+    const PositionGradient<S> operation{position_gradient.as<float>(), write, out_gradient.as<S>(), samples, length,
+                                        out_gradient.columns};
     const bool is_aligned = are_rows_aligned<S>(out_gradient.columns, position_gradient.data, out_gradient.data);
     map<S>(operation, position_gradient.count(), is_aligned, context.stream);
   });
 }
 
-void embedding_token_gradient(Array token_gradient, Write write, Array out_gradient, Array tokens, Context context) {
+void embedding_token_gradient(Array token_gradient, Write write, ConstArray out_gradient, ConstArray tokens,
+                              Context context) {
   if (write == Write::kOverwrite) {
-    cuda_check(cudaMemsetAsync(token_gradient.data, 0, static_cast<std::size_t>(token_gradient.count()) * sizeof(float),
-                               context.stream));
+    cuda_check(cudaMemsetAsync(token_gradient.data, 0, token_gradient.bytes(), context.stream));
   }
   if (out_gradient.count() == 0) return;
   const std::int64_t vocabulary = token_gradient.rows;

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/device_types.hpp"
+#include "kernels/arguments.hpp"
 
 namespace lockstep::kernels::cuda {
 inline namespace LOCKSTEP_KERNEL_NAMESPACE {

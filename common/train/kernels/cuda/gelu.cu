@@ -70,14 +70,14 @@ struct GeluBackwardAgain {
 
 }  // namespace
 
-void gelu_forward(Array out, Array input, Context context) {
+void gelu_forward(Array out, ConstArray input, Context context) {
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
     map<S>(GeluForward<S>{out.as<S>(), input.as<S>()}, out.count(), are_aligned(out.data, input.data), context.stream);
   });
 }
 
-void gelu_backward(Array input_gradient, Write write, Array out_gradient, Array input, Context context) {
+void gelu_backward(Array input_gradient, Write write, ConstArray out_gradient, ConstArray input, Context context) {
   on_storage_type(input, [&](auto zero) {
     using S = decltype(zero);
     const GeluBackward<S> operation{input_gradient.as<S>(), write, out_gradient.as<S>(), input.as<S>()};
@@ -85,7 +85,7 @@ void gelu_backward(Array input_gradient, Write write, Array out_gradient, Array 
   });
 }
 
-void gelu_backward_again(Array out, Array gradient, Array input, Context context) {
+void gelu_backward_again(Array out, Array gradient, ConstArray input, Context context) {
   on_storage_type(input, [&](auto zero) {
     using S = decltype(zero);
     const GeluBackwardAgain<S> operation{out.as<S>(), gradient.as<S>(), input.as<S>()};

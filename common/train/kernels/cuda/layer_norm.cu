@@ -89,15 +89,15 @@ void launch_norm(const NormForward<S>& p, cudaStream_t stream) {
   }
 }
 
-void normalize(Array out, Array sum, const DeviceNormStatistics& statistics, Array a, Array b, Array gain, Array bias,
-               double epsilon, Context context) {
+void normalize(Array out, Array sum, Array mean, Array reciprocal_deviation, ConstArray a, ConstArray b,
+               ConstArray gain, ConstArray bias, double epsilon, Context context) {
   if (out.count() == 0) return;
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
     const NormForward<S> p{.out = out.as<S>(),
                            .sum = sum.as<S>(),
-                           .means = statistics.mean.as<float>(),
-                           .reciprocal_deviations = statistics.reciprocal_deviation.as<float>(),
+                           .means = mean.as<float>(),
+                           .reciprocal_deviations = reciprocal_deviation.as<float>(),
                            .a = a.as<S>(),
                            .b = b.as<S>(),
                            .gain = gain.as<float>(),
@@ -115,14 +115,14 @@ void normalize(Array out, Array sum, const DeviceNormStatistics& statistics, Arr
 
 }  // namespace
 
-void layer_norm_forward(Array out, const DeviceNormStatistics& statistics, Array input, Array gain, Array bias,
-                        double epsilon, Context context) {
-  normalize(out, {}, statistics, input, {}, gain, bias, epsilon, context);
+void layer_norm_forward(Array out, Array mean, Array reciprocal_deviation, ConstArray input, ConstArray gain,
+                        ConstArray bias, double epsilon, Context context) {
+  normalize(out, {}, mean, reciprocal_deviation, input, {}, gain, bias, epsilon, context);
 }
 
-void add_layer_norm_forward(Array out, Array sum, const DeviceNormStatistics& statistics, Array a, Array b, Array gain,
-                            Array bias, double epsilon, Context context) {
-  normalize(out, sum, statistics, a, b, gain, bias, epsilon, context);
+void add_layer_norm_forward(Array out, Array sum, Array mean, Array reciprocal_deviation, ConstArray a, ConstArray b,
+                            ConstArray gain, ConstArray bias, double epsilon, Context context) {
+  normalize(out, sum, mean, reciprocal_deviation, a, b, gain, bias, epsilon, context);
 }
 
 }  // namespace LOCKSTEP_KERNEL_NAMESPACE

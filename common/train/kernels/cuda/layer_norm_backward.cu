@@ -107,9 +107,9 @@ void launch_backward(const NormBackward<S>& p, const RowBlocks& split, cudaStrea
 
 }  // namespace
 
-void layer_norm_backward(Array input_gradient, Array out_gradient, const DeviceNormStatistics& statistics, Array input,
-                         Array gain, Array gain_gradient, Array bias_gradient, Write parameter_write,
-                         Array skip_gradient, Context context) {
+void layer_norm_backward(Array input_gradient, ConstArray out_gradient, ConstArray mean,
+                         ConstArray reciprocal_deviation, ConstArray input, ConstArray gain, Array gain_gradient,
+                         Array bias_gradient, Write parameter_write, ConstArray skip_gradient, Context context) {
   if (input.count() == 0) {
     if (parameter_write == Write::kAdd) return;
     fill(gain_gradient, 0.0, context);
@@ -125,8 +125,8 @@ void layer_norm_backward(Array input_gradient, Array out_gradient, const DeviceN
                             .input = input.as<S>(),
                             .skip = skip_gradient.as<S>(),
                             .gain = gain.as<float>(),
-                            .means = statistics.mean.as<float>(),
-                            .reciprocal_deviations = statistics.reciprocal_deviation.as<float>(),
+                            .means = mean.as<float>(),
+                            .reciprocal_deviations = reciprocal_deviation.as<float>(),
                             .rows = input.rows,
                             .rows_per_block = split.rows_per_block,
                             .channels = channels};

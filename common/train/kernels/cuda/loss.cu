@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <bool kGradient>
-void row_losses(Array losses, Array logits, Array targets, double gradient_scale, Context context) {
+void row_losses(Array losses, Array logits, ConstArray targets, double gradient_scale, Context context) {
   if (logits.count() == 0) return;
   on_storage_type(logits, [&](auto zero) {
     using S = decltype(zero);
@@ -160,11 +160,11 @@ void row_losses(Array losses, Array logits, Array targets, double gradient_scale
 
 }  // namespace
 
-void softmax_cross_entropy(Array losses, Array logits, Array targets, double gradient_scale, Context context) {
+void softmax_cross_entropy(Array losses, Array logits, ConstArray targets, double gradient_scale, Context context) {
   row_losses<true>(losses, logits, targets, gradient_scale, context);
 }
 
-void cross_entropy_loss(Array losses, Array logits, Array targets, Context context) {
+void cross_entropy_loss(Array losses, Array logits, ConstArray targets, Context context) {
   row_losses<false>(losses, logits, targets, 0.0, context);
 }
 

@@ -27,7 +27,7 @@ cudaDataType_t type_of(DType dtype) {
 }
 
 /// Our `batch` row-major matrices, one after the other, as cuBLASLt's transposes of them.
-Layout layout_of(const Array& matrices, std::int64_t batch) {
+Layout layout_of(const ConstArray& matrices, std::int64_t batch) {
   const std::int64_t rows = matrices.rows / batch;
   cublasLtMatrixLayout_t layout = nullptr;
   cublas_check(
@@ -74,31 +74,27 @@ std::uint32_t alignment_of(std::initializer_list<const void*> addresses) {
 
 /// The library adds a bias of the result's type: a 16-bit result takes the bias rounded to its type, an error of at
 /// most 2^-8 (bfloat16) or 2^-11 (float16) of the bias.
-Array bias_for(const Array& out, Array bias, Context context) {
+ConstArray bias_for(const Array& out, ConstArray bias, Context context) {
   if (!bias.is_defined() || bias.dtype == out.dtype) return bias;
-  Array rounded = bias;
-  rounded.dtype = out.dtype;
-  rounded.data = context.scratch->take_bytes(static_cast<std::size_t>(bias.count()) * bytes_of(out.dtype));
+  const std::size_t bytes = static_cast<std::size_t>(bias.count()) * bytes_of(out.dtype);
+  const Array rounded{context.scratch->take_bytes(bytes), bias.rows, bias.columns, out.dtype};
   cast(rounded, bias, context);
   return rounded;
 }
 
 /// A product with K = 0.
-void clear(const Array& out, Context context) {
-  const std::size_t bytes = static_cast<std::size_t>(out.count()) * bytes_of(out.dtype);
-  cuda_check(cudaMemsetAsync(out.data, 0, bytes, context.stream));
-}
+void clear(const Array& out, Context context) { cuda_check(cudaMemsetAsync(out.data, 0, out.bytes(), context.stream)); }
 
 /// `batch` products of contiguous matrices; a bias needs a batch of one.
-void multiply_matrices(Array out, Array a, Transpose a_transpose, Array b, Transpose b_transpose, Array bias,
-                       std::int64_t batch, Write write, Context context) {
+void multiply_matrices(Array out, ConstArray a, Transpose a_transpose, ConstArray b, Transpose b_transpose,
+                       ConstArray bias, std::int64_t batch, Write write, Context context) {
   const std::int64_t inner = a_transpose == Transpose::kYes ? a.rows / batch : a.columns;
   if (out.count() == 0) return;
   if (inner == 0) {
     require(!bias.is_defined(), "matmul: a layer without inputs cannot add a bias");
     return write == Write::kAdd ? void() : clear(out, context);
   }
-  const Array added = bias_for(out, bias, context);
+  const ConstArray added = bias_for(out, bias, context);
   const MatmulKey key{.batch = batch,
                       .rows = out.rows / batch,
                       .columns = out.columns,
@@ -125,13 +121,13 @@ void multiply_matrices(Array out, Array a, Transpose a_transpose, Array b, Trans
 
 }  // namespace
 
-void matmul(Array out, Array a, Transpose a_transpose, Array b, Transpose b_transpose, Array bias, Write write,
-            Context context) {
+void matmul(Array out, ConstArray a, Transpose a_transpose, ConstArray b, Transpose b_transpose, ConstArray bias,
+            Write write, Context context) {
   multiply_matrices(out, a, a_transpose, b, b_transpose, bias, 1, write, context);
 }
 
-void batched_matmul(Array out, Array a, Transpose a_transpose, Array b, Transpose b_transpose, std::int64_t batch,
-                    Write write, Context context) {
+void batched_matmul(Array out, ConstArray a, Transpose a_transpose, ConstArray b, Transpose b_transpose,
+                    std::int64_t batch, Write write, Context context) {
   multiply_matrices(out, a, a_transpose, b, b_transpose, {}, batch, write, context);
 }
 

@@ -163,26 +163,25 @@ void total(double* result, const Term& term, std::int64_t count, bool is_aligned
 
 }  // namespace
 
-void sum(double* result, Array values, Context context) {
+void sum(double* result, ConstArray values, Context context) {
   total(result, Values{values.as<float>()}, values.count(), are_aligned(values.data), context);
 }
 
-void squared_norm(double* result, Array values, Context context) {
+void squared_norm(double* result, ConstArray values, Context context) {
   total(result, Squares{values.as<float>()}, values.count(), are_aligned(values.data), context);
 }
 
-void count_non_finite(double* result, Array values, Context context) {
+void count_non_finite(double* result, ConstArray values, Context context) {
   total(result, NonFinite{values.as<float>()}, values.count(), are_aligned(values.data), context);
 }
 
-void count_non_finite_by_part(std::int64_t* total, std::int64_t* by_part, Array values, const std::int64_t* ends,
-                              std::int64_t parts, Context context) {
-  const NonFiniteByPart counting{reinterpret_cast<unsigned long long*>(total),
-                                 reinterpret_cast<unsigned long long*>(by_part), values.as<float>(), ends, parts};
+void count_non_finite_by_part(Array total, Array by_part, ConstArray values, ConstArray ends, Context context) {
+  const NonFiniteByPart counting{total.as<unsigned long long>(), by_part.as<unsigned long long>(), values.as<float>(),
+                                 ends.as<std::int64_t>(), ends.count()};
   map<float>(counting, values.count(), are_aligned(values.data), context.stream);
 }
 
-void squared_error(double* result, Array gradient, Array prediction, Array target, double gradient_factor,
+void squared_error(double* result, Array gradient, ConstArray prediction, ConstArray target, double gradient_factor,
                    Context context) {
   const SquaredErrors term{gradient.as<float>(), prediction.as<float>(), target.as<float>(),
                            static_cast<float>(gradient_factor)};

@@ -67,8 +67,8 @@ struct SgdStep {
 
 }  // namespace
 
-void adam_step(Array parameter, Array first_moment, Array second_moment, Array gradient, const AdamConstants& constants,
-               const std::int64_t* veto, Context context) {
+void adam_step(Array parameter, Array first_moment, Array second_moment, ConstArray gradient,
+               const AdamConstants& constants, const std::int64_t* veto, Context context) {
   const AdamStep operation{parameter.as<float>(),
                            first_moment.as<float>(),
                            second_moment.as<float>(),
@@ -79,7 +79,7 @@ void adam_step(Array parameter, Array first_moment, Array second_moment, Array g
              are_aligned(parameter.data, first_moment.data, second_moment.data, gradient.data), context.stream);
 }
 
-void sgd_step(Array parameter, Array velocity, Array gradient, const SgdOptions& options, const std::int64_t* veto,
+void sgd_step(Array parameter, Array velocity, ConstArray gradient, const SgdOptions& options, const std::int64_t* veto,
               Context context) {
   const SgdStep operation{parameter.as<float>(),
                           velocity.as<float>(),

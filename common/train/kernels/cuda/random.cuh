@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "base/philox.hpp"
-#include "kernels/device_types.hpp"
+#include "kernels/arguments.hpp"
 
 namespace lockstep::kernels::cuda {
 inline namespace LOCKSTEP_KERNEL_NAMESPACE {
@@ -23,7 +23,7 @@ struct DropoutRule {
 };
 
 /// @pre  The mask is not active or has sample ids.
-inline DropoutRule rule_of(const DeviceDropout& mask) {
+inline DropoutRule rule_of(const Dropout& mask) {
   return {mask.key, mask.is_active() ? mask.sample_ids : nullptr,
           static_cast<std::uint32_t>(static_cast<double>(mask.probability) * 4294967296.0),
           1.0F / (1.0F - mask.probability), mask.first_element};

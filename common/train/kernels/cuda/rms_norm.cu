@@ -67,22 +67,23 @@ __global__ void __launch_bounds__(kRows* kWarpSize) rms_normalize_rows_backward(
   }
 }
 
-dim3 blocks_of(const Array& array) { return dim3(static_cast<unsigned int>(blocks_for(array.rows, kRows))); }
+dim3 blocks_of(const ConstArray& array) { return dim3(static_cast<unsigned int>(blocks_for(array.rows, kRows))); }
 
 }  // namespace
 
-void rms_norm_forward(Array out, Array reciprocal, Array input, Array gain, double epsilon, Context context) {
+void rms_norm_forward(Array out, Array reciprocal, ConstArray input, ConstArray gain, double epsilon, Context context) {
   if (out.count() == 0) return;
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
     cuda_check(launch(rms_normalize_rows<S>, blocks_of(out), dim3(kRows * kWarpSize), 0, context.stream, out.as<S>(),
-                      reciprocal.as<float>(), static_cast<const S*>(input.data), static_cast<const float*>(gain.data),
-                      static_cast<float>(epsilon), out.rows, out.columns));
+                      reciprocal.as<float>(), input.as<S>(), gain.as<float>(), static_cast<float>(epsilon), out.rows,
+                      out.columns));
   });
 }
 
-void rms_norm_backward(Array input_gradient, Write write, Array gain_gradient, Write gain_write, Array out_gradient,
-                       Array reciprocal, Array input, Array gain, Context context) {
+void rms_norm_backward(Array input_gradient, Write write, Array gain_gradient, Write gain_write,
+                       ConstArray out_gradient, ConstArray reciprocal, ConstArray input, ConstArray gain,
+                       Context context) {
   if (input.count() == 0) {
     if (gain_gradient.is_defined() && gain_write == Write::kOverwrite) fill(gain_gradient, 0.0, context);
     return;

@@ -30,7 +30,8 @@ struct Rotate {
 
 }  // namespace
 
-void rotary(Array out, Write write, Array input, Array cos, Array sin, Rotation rotation, Context context) {
+void rotary(Array out, Write write, ConstArray input, ConstArray cos, ConstArray sin, Rotation rotation,
+            Context context) {
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
     const Rotate<S> operation{.out = out.as<S>(),

@@ -55,26 +55,25 @@ __global__ void __launch_bounds__(kRows* kWarpSize)
   }
 }
 
-dim3 blocks_of(const Array& array) { return dim3(static_cast<unsigned int>(blocks_for(array.rows, kRows))); }
+dim3 blocks_of(const ConstArray& array) { return dim3(static_cast<unsigned int>(blocks_for(array.rows, kRows))); }
 
 }  // namespace
 
-void softmax_forward(Array out, Array input, Context context) {
+void softmax_forward(Array out, ConstArray input, Context context) {
   if (out.count() == 0) return;
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
     cuda_check(launch(softmax_rows<S>, blocks_of(out), dim3(kRows * kWarpSize), 0, context.stream, out.as<S>(),
-                      static_cast<const S*>(input.data), out.rows, out.columns));
+                      input.as<S>(), out.rows, out.columns));
   });
 }
 
-void softmax_backward(Array input_gradient, Write write, Array out_gradient, Array out, Context context) {
+void softmax_backward(Array input_gradient, Write write, ConstArray out_gradient, ConstArray out, Context context) {
   if (out.count() == 0) return;
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
     cuda_check(launch(softmax_rows_backward<S>, blocks_of(out), dim3(kRows * kWarpSize), 0, context.stream,
-                      input_gradient.as<S>(), write, static_cast<const S*>(out_gradient.data),
-                      static_cast<const S*>(out.data), out.rows, out.columns));
+                      input_gradient.as<S>(), write, out_gradient.as<S>(), out.as<S>(), out.rows, out.columns));
   });
 }
 

@@ -2,7 +2,7 @@
 /// @file
 /// From an array's element type to a template argument.
 #include "base/error.hpp"
-#include "kernels/device_types.hpp"
+#include "kernels/arguments.hpp"
 
 namespace lockstep::kernels::cuda {
 inline namespace LOCKSTEP_KERNEL_NAMESPACE {
@@ -10,7 +10,7 @@ inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 /// Calls body(S{}) with the 16-bit type in which `array` is stored.
 /// @throws ContractError  Neither bfloat16 nor float16.
 template <typename Body>
-void on_reduced_type(const DeviceArray& array, const Body& body) {
+void on_reduced_type(const ConstArray& array, const Body& body) {
   if (array.dtype == DType::kBFloat16) {
     body(BFloat16{});
   } else {
@@ -22,7 +22,7 @@ void on_reduced_type(const DeviceArray& array, const Body& body) {
 /// Calls body(S{}) with the type in which `array` is stored.
 /// @throws ContractError  Neither float32, bfloat16 nor float16.
 template <typename Body>
-void on_storage_type(const DeviceArray& array, const Body& body) {
+void on_storage_type(const ConstArray& array, const Body& body) {
   if (array.dtype == DType::kFloat32) {
     body(float{});
   } else {

@@ -108,14 +108,16 @@ struct SumColumns {
 
 }  // namespace
 
-void copy_view(Array out, const StridedView& to, Write write, Array input, const StridedView& from, Context context) {
+void copy_view(Array out, const StridedView& to, Write write, ConstArray input, const StridedView& from,
+               Context context) {
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
     map_single(CopyView<S>{out.as<S>(), to, write, input.as<S>(), from}, to.count(), context.stream);
   });
 }
 
-void add_broadcast(Array out, Array a, const StridedView& a_view, Array b, const StridedView& b_view, Context context) {
+void add_broadcast(Array out, ConstArray a, const StridedView& a_view, ConstArray b, const StridedView& b_view,
+                   Context context) {
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
     const Combine<S, false> sum{out.as<S>(), Write::kOverwrite, a.as<S>(), b.as<S>(), a_view, b_view};
@@ -123,7 +125,7 @@ void add_broadcast(Array out, Array a, const StridedView& a_view, Array b, const
   });
 }
 
-void multiply(Array out, Write write, Array a, const StridedView& a_view, Array b, const StridedView& b_view,
+void multiply(Array out, Write write, ConstArray a, const StridedView& a_view, ConstArray b, const StridedView& b_view,
               Context context) {
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
@@ -137,13 +139,13 @@ void multiply(Array out, Write write, Array a, const StridedView& a_view, Array 
   });
 }
 
-void sum_axis(Array out, Write write, Array input, const SumSizes& sizes, Context context) {
+void sum_axis(Array out, Write write, ConstArray input, const SumSizes& sizes, Context context) {
   if (out.count() == 0) return;
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
     if (sizes.inner == 1) {
       cuda_check(launch(sum_rows<S>, dim3(static_cast<unsigned int>(sizes.outer)), dim3(kWarps * kWarpSize), 0,
-                        context.stream, out.as<S>(), write, static_cast<const S*>(input.data), sizes.count));
+                        context.stream, out.as<S>(), write, input.as<S>(), sizes.count));
     } else {
       map_single(SumColumns<S>{out.as<S>(), write, input.as<S>(), sizes}, out.count(), context.stream);
     }

@@ -11,7 +11,7 @@ constexpr Mistake kMistakes[] = {
      "Which numbers does mixed precision keep in float32?"},
     {"no_master_weights", "the float32 copy of the weights is missing in mixed precision",
      "An update is often too small to change a 16-bit weight. What does the optimizer add it to?"},
-    {"splits_plain_data_parallelism", "everything is divided by the number of ranks, even where nothing is sharded",
+    {"splits_plain_data_parallelism", "everything is divided by the number of ranks, even if nothing is sharded",
      "In plain data parallelism every rank computes with a whole model. What must it keep?"},
     {"one_stage_late", "each part is split one ZeRO stage too late",
      "The enumerator that names a part is the first one that splits it: >= rather than >."},

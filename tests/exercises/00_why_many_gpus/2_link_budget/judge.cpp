@@ -22,8 +22,8 @@ struct Case {
 struct Number {
   const char* name;
   double expected;
-  double latency_seconds;  // of one alpha; 0 where the number is no time
-  double once;             // what one crossing of the whole buffer would give; 0 where that says nothing
+  double latency_seconds;  // of one alpha; 0 if the number is not a time
+  double once;             // what one crossing of the whole buffer would give; 0 if that says nothing
 };
 
 std::string title_of(const Case& c) {

@@ -27,7 +27,7 @@ std::string milliseconds_of(Algorithm algorithm, int ranks, double bytes, const 
   return concat(shown(1e3 * plan::all_reduce_cost(algorithm, ranks, bytes).seconds(link)), " ms");
 }
 
-// What both take at some size: the learner can check it by hand.
+// The time of both at some size: the learner can check it by hand.
 std::string times_at(Algorithm other, int ranks, double bytes, const plan::Link& link) {
   return concat("at ", shown(bytes), " bytes the ring takes ", milliseconds_of(Algorithm::kRing, ranks, bytes, link),
                 ", the ", plan::name_of(other), " ", milliseconds_of(other, ranks, bytes, link));

@@ -20,7 +20,7 @@ Bytes counted(std::size_t count) {
   return bytes;
 }
 
-// What frames look like on the wire.
+// Frames as they are on the wire.
 Bytes on_the_wire(const Payloads& payloads) {
   Bytes bytes;
   for (const Bytes& payload : payloads) {
@@ -64,7 +64,7 @@ void compare_bytes(Check& check, const std::string& what, const Bytes& got, cons
                      meaning, lengths));
 }
 
-// What a wrong length in front of the first frame can mean.
+// An explanation of a wrong length in front of the first frame.
 std::string explain_length(const Bytes& wire, std::size_t length) {
   if (wire.size() < 4) return "";
   const std::uint32_t big = std::uint32_t{wire[0]} << 24 | wire[1] << 16 | wire[2] << 8 | wire[3];
@@ -97,7 +97,7 @@ void check_sent(Check& check, TrialOptions options, const Payloads& payloads) {
                             : explain_length(wire, payloads.front().size()));
 }
 
-// What a wrong end means. @param got  Frames until then. @param expected  All that there are.
+// The meaning of a wrong end. @param got  Frames until then. @param expected  All that there are.
 // @param rest  Bytes that were left in the stream.
 std::string explain_ending(std::size_t got, const std::string& end, const Payloads& expected, const std::string& ending,
                            std::int64_t rest) {
@@ -128,7 +128,7 @@ std::string explain_ending(std::size_t got, const std::string& end, const Payloa
   return end == "IoError" ? "more bytes are waited for than the frame has" : "";
 }
 
-// What receive_frame() gave back until it found an end.
+// The results of receive_frame() until it found an end.
 void check_frames(Check& check, const Outcome& outcome, const Payloads& expected, const std::string& ending) {
   const auto lengths = check.numbers<std::int64_t>(outcome, 1, "lengths");
   const Bytes bytes = check.numbers<std::uint8_t>(outcome, 1, "bytes");
@@ -185,7 +185,7 @@ void check_both(Check& check, TrialOptions options, const Payloads& payloads) {
   check_frames(check, check.run(options), payloads, "nullopt");
 }
 
-// A frame that breaks off: in its length, right behind it, in its payload.
+// A frame that breaks off: in its length, right after it, in its payload.
 void check_broken_off(Check& check) {
   const Bytes whole = on_the_wire({text("first"), text("second")});
   for (const std::ptrdiff_t missing : {8, 6, 1})

@@ -21,12 +21,12 @@ constexpr Mistake kMistakes[] = {
     {"fills_up_with_zeros", "the end of the stream inside a payload is not noticed: the missing bytes are zeros",
      "receive_some() returns 0 once the peer has closed. In the middle of a frame that is an IoError."},
     {"reads_host_byte_order", "the length that arrives is taken in the byte order of this machine",
-     "What was sent with its highest byte first must be read like this: htonl() on one side needs ntohl() on the "
+     "Numbers sent with the highest byte first must be read like this: htonl() on one side needs ntohl() on the "
      "other."},
     {"empty_is_the_end", "an empty payload is taken for the end of the stream",
      "A length of 0 is a length. Only a stream that ends where a frame would begin is std::nullopt."},
     {"always_to_the_beginning", "each call of receive_some() writes to the beginning of the buffer again",
-     "What has arrived must stay: the next bytes go behind it, bytes.subspan(received)."},
+     "Keep the bytes that have arrived: the next ones go after them, bytes.subspan(received)."},
     {"cut_off_length_is_the_end", "a stream that ends inside the four bytes of a length is taken for a clean end",
      "Only 0 bytes are a clean end. After 1 to 3 bytes of the length, somebody died while sending: an IoError."},
     {"makes_room_first", "the payload is allocated before its length is checked",
@@ -36,7 +36,7 @@ constexpr Mistake kMistakes[] = {
     {"wrong_exception", "a length that is too large is refused with an IoError",
      "The stream is whole, but what it says makes no sense: that is a FormatError."},
     {"sends_the_beginning_again", "each call of send_some() gets the beginning of the bytes again",
-     "What has been sent must not be sent again: go on behind it, bytes.subspan(sent)."},
+     "Do not send bytes again: go on after those that were sent, bytes.subspan(sent)."},
     {"signed_bytes", "the bytes of the length are taken for signed numbers, so those from 128 on count as negative",
      "Use std::to_integer<std::uint32_t>() or an unsigned char: as a signed char, 0xe0 is -32."},
     {"signed_length", "the length is a signed number, so one of 2^31 or more is negative and passes the comparison",

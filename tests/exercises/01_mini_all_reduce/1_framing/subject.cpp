@@ -52,7 +52,7 @@ Answer read_raw(Link& link) {
   return result;
 }
 
-// The payloads lie behind each other in `bytes`.
+// The payloads follow each other in `bytes`.
 Answer send_frames(Link& link, const std::vector<std::uint8_t>& bytes, const std::vector<std::int64_t>& lengths) {
   std::span<const std::byte> rest = std::as_bytes(std::span(bytes));
   for (const std::int64_t length : lengths) {

@@ -9,7 +9,7 @@ constexpr Alternative kAlternatives[] = {
     {"far_ranks_first",
      "the tree of MPICH: a number receives from the one without its lowest bit, and serves the farthest first"},
     {"halves_the_range",
-     "recursive: whoever has the values gives them to the middle of its range, and both halves go on"},
+     "recursive: a rank that has the values gives them to the middle of its range, and both halves go on"},
     {"exchanges_root_and_0", "the root and rank 0 exchange their numbers instead of counting from the root on"},
 };
 

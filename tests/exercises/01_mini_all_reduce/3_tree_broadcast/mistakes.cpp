@@ -25,7 +25,7 @@ constexpr Mistake kMistakes[] = {
      "(rank - root + world_size) % world_size counts round, whatever the number of ranks."},
     {"adds_the_root", "the root is added to the rank where it should be subtracted",
      "The root is number 0: (rank - root + world_size) % world_size; number n is rank (n + root) % world_size."},
-    {"no_modulo", "the root is added to a number without starting again at 0 behind the last rank",
+    {"no_modulo", "the root is added to a number without starting again at 0 after the last rank",
      "With 4 ranks and root 1 the number 3 is rank 0: (number + root) % world_size."},
     {"keeps_the_values", "a rank that has received the values returns at once, and passes them on to nobody",
      "It has them from then on, and sends in every round that follows."},

@@ -16,7 +16,7 @@ void set_membership(Answer& result, const rendezvous::Membership& member) {
   result.set("master_port", member.master_port);
 }
 
-// Everybody words messages differently. They are a part of the answer only where they are asked for: answers that
+// Everybody words messages differently. They are a part of the answer only if they are asked for: answers that
 // differ are different mistakes.
 void set_error(Answer& result, const Question& question, const char* type, const std::exception& error) {
   result.set("ending", std::string(type));

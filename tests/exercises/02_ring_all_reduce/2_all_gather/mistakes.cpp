@@ -25,7 +25,7 @@ constexpr Mistake kMistakes[] = {
     {"sends_backwards", "values go to the previous rank, and come from the next one",
      "exchange(place.next, ..., place.previous, ...): send to the next rank, receive from the previous one."},
     {"adds", "the chunk that arrives is added to this rank's values instead of replacing them",
-     "What arrives is finished: it already contains this rank's values."},
+     "The arriving chunk is finished: it already contains this rank's values."},
     {"equal_chunks", "all chunks are taken to have the same length, so the rest of the buffer never arrives",
      "chunk_of() cuts a count that does not divide by the number of ranks."},
     {"rest_in_last_chunk", "the chunks are cut by hand: the last one gets all that the division leaves",

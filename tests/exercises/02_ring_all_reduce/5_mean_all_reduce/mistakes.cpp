@@ -25,7 +25,7 @@ constexpr Mistake kMistakes[] = {
     {"first_half_only", "the means are not passed on to the other ranks",
      "After the first half each mean is known to one rank. All-gather copies it to all."},
     {"second_half_adds", "in the second half chunks are added instead of replaced",
-     "What arrives in the second half is a finished mean; your own values are in it already."},
+     "In the second half a finished mean arrives; your own values are in it already."},
 };
 
 }  // namespace

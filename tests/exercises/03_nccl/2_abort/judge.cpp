@@ -4,7 +4,7 @@
 namespace lockstep::exercise {
 namespace checks_03_2 {
 
-// What the last rank does, as in subject.cpp. With one rank the collective is done when the function is called.
+// The last rank's behaviour, as in subject.cpp. With one rank the collective is done when the function is called.
 enum class Conduct : int { kComesLate, kVanishes, kStaysAway };
 
 struct Scene {

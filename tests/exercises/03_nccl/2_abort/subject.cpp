@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// What the last rank does. The late one looks only once the collective is done.
+// The last rank's behaviour. The late one looks only once the collective is done.
 enum class Conduct : int { kComesLate, kVanishes, kStaysAway };
 
 // One byte from and to every rank.
@@ -25,7 +25,7 @@ void meet(Question& question, int until) {
     if (peer != question.rank()) question.link(peer).receive(std::span(&token, 1));
 }
 
-// What came of a call of the learner's function.
+// The result of a call of the learner's function.
 struct Ending {
   std::string thrown;      // IoError, TimeoutError, or empty: it returned
   bool has_words = false;  // NCCL's, in the message of an IoError

@@ -26,7 +26,7 @@ class StreamOrder {
     return last_;
   }
   void record(std::int64_t event, std::int64_t stream) { events_[event] = clocks_[stream]; }
-  // False where the event has not been recorded.
+  // False if the event has not been recorded.
   bool wait(std::int64_t stream, std::int64_t event) {
     if (!events_.contains(event)) return false;
     for (const auto& [other, done] : events_[event]) clocks_[stream][other] = std::max(clocks_[stream][other], done);
@@ -77,7 +77,7 @@ bool makes_the_host_wait(const std::string& name) {
   throw CheckFailed{{.verdict = VerdictClass::kRace, .summary = summary, .next = next}};
 }
 
-// Where the uses of each bucket stand in the order of the streams.
+// Positions of the uses of each bucket in the order of the streams.
 class Orderings {
  public:
   Orderings(Check& check, std::size_t bucket_count) : check_(check), produced_(bucket_count), reduced_(bucket_count) {}

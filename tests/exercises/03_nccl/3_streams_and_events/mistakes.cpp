@@ -8,7 +8,7 @@ constexpr Mistake kMistakes[] = {
     {"no_wait_before", "the all-reduce does not wait for the bucket to be produced",
      "Record an event in the compute stream after produce(), and let the communication stream wait for it."},
     {"no_wait_after", "nothing lets the compute stream wait for the sums",
-     "What the caller does next is in the compute stream: it needs a wait of its own."},
+     "The caller's next operations are in the compute stream: it needs a wait of its own."},
     {"waits_before_recording", "the wait is issued before the event is recorded, so it waits for nothing",
      "First cudaEventRecord() in the stream that is ahead, then cudaStreamWaitEvent() in the other."},
     {"records_before_producing", "the event is recorded before produce() has put its work into the stream",

@@ -43,7 +43,7 @@ std::vector<float> values_after(cudaStream_t stream, const std::vector<DeviceFlo
   return values;
 }
 
-// What the function throws for memory that NCCL refuses.
+// Thrown by the function for memory that NCCL refuses.
 Answer try_host_memory(ncclComm_t communicator, const nccl::Streams& streams) {
   std::vector<float> host(4);
   const nccl::Bucket bucket{host.data(), host.size()};
@@ -60,8 +60,8 @@ Answer try_host_memory(ncclComm_t communicator, const nccl::Streams& streams) {
 }
 
 // Buckets of as many elements from "values" as "counts" says. Reports the calls as "names" with "streams" (0 compute, 1
-// communication) and "objects" (a bucket, or the number of an event). With "wants_sums", which are chance where
-// something is not ordered, reports the values after the compute stream is done.
+// communication) and "objects" (a bucket, or the number of an event). With "wants_sums", which depend on chance
+// if something is not ordered, reports the values after the compute stream is done.
 Answer answer(Question& question) {
   const std::vector<float> values = question.numbers<float>("values");
   ncclComm_t const communicator = join_all_ranks(question);

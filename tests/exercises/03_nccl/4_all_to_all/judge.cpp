@@ -27,7 +27,7 @@ std::string origin_of(double value) {
 // "16 bytes, 4 elements"
 std::string amount(std::int64_t bytes) { return concat(bytes / 4, bytes == 4 ? " element" : " elements"); }
 
-// What a rank sends to, or receives from, each of the others.
+// The message of a rank to, or from, each of the others.
 void check_lengths(Check& check, const Outcome& outcome, const Counts& counts, bool is_sent) {
   for (std::size_t rank = 0; rank < counts.size(); ++rank) {
     const auto bytes =

@@ -25,7 +25,7 @@ std::vector<std::int64_t> bytes_by_peer(const CallRecorder& recorder, const char
   return bytes;
 }
 
-// What the judge looks at. The order of sends, receives and the copy is free.
+// The record for the judge. The order of sends, receives and the copy is free.
 void report(const CallRecorder& recorder, int rank, cudaStream_t stream, Answer& answer) {
   std::string host_waits;
   bool copies_own_part = false;
@@ -45,7 +45,7 @@ void report(const CallRecorder& recorder, int rank, cudaStream_t stream, Answer&
   answer.set<std::string>("in_other_stream", in_other_stream);
 }
 
-// What the function throws for memory that NCCL refuses.
+// Thrown by the function for memory that NCCL refuses.
 Answer try_host_memory(const Question& question, ncclComm_t communicator, cudaStream_t stream) {
   std::vector<std::size_t> counts(static_cast<std::size_t>(question.world_size()), 1);
   counts[static_cast<std::size_t>(question.rank())] = 0;  // so that it is not the copy that is refused

@@ -20,7 +20,7 @@ std::vector<double> softmax(std::span<const float> row) {
   return result;
 }
 
-// What a wrong row has in common: a factor means a wrong sum, unless it is the sum itself.
+// The common property of a wrong row: a factor means a wrong sum, unless it is the sum itself.
 std::string explain_row(std::span<const float> row, std::span<const float> got, std::span<const double> expected,
                         const std::string& where) {
   double total = 0, sum = 0;

@@ -16,7 +16,7 @@ struct Run {
   std::int64_t first_step = 1;  // the number of the first one; the moments are zeros before it in any case
 };
 
-// What holds after one step, in double precision from start to end.
+// The values after one step, in double precision from start to end.
 struct State {
   std::vector<double> parameter, first_moment, second_moment;
 };
@@ -70,7 +70,7 @@ void advance(State& state, std::span<const float> gradient, const Formula& formu
 
 using Change = void (*)(Formula& formula, const AdamWSettings& settings);
 
-// What people write instead. Each changes the right formula.
+// Common mistakes. Each changes the right formula.
 constexpr std::pair<const char*, Change> kWrong[] = {
     {"the new gradient is not multiplied by 1 - beta1, nor its square by 1 - beta2",
      [](Formula& f, const AdamWSettings&) { f.take1 = f.take2 = 1; }},
@@ -139,7 +139,7 @@ constexpr std::pair<const char*, Change> kWrong[] = {
      [](Formula& f, const AdamWSettings& s) { f.shrink = 1, f.coupled_decay = s.weight_decay; }},
 };
 
-// What a parameter's value says about the step that led to it.
+// The step that led to a parameter's value.
 std::string explain_parameter(double got, double expected, double before) {
   if (std::isnan(got)) return "not a number, as from 0 / 0";
   if (std::isinf(got)) return "infinite, as from a division by 0";
@@ -164,7 +164,7 @@ State start_of(const Run& run) {
   return {{run.parameter.begin(), run.parameter.end()}, std::vector<double>(count), std::vector<double>(count)};
 }
 
-// All three arrays after each of the first `steps` steps, one behind the other.
+// All three arrays after each of the first `steps` steps, one after the other.
 std::vector<double> history(const Run& run, AdamWSettings settings, std::size_t steps, Change change) {
   State state = start_of(run);
   std::vector<double> all;

@@ -45,7 +45,7 @@ std::vector<Dual> derivatives_by(const TapeProgram& program, std::size_t paramet
   return numbers;
 }
 
-// "r0 = multiply(p0, p0); loss r0", where it is short.
+// "r0 = multiply(p0, p0); loss r0", if it is short.
 std::string text_of(const TapeProgram& program) {
   constexpr std::size_t kMost = 6;
   if (program.steps.size() > kMost) return concat(program.steps.size(), " operations");
@@ -77,7 +77,7 @@ bool is_gradient(const TapeProgram& program, std::size_t parameter, double got, 
   return std::abs(got - expected) <= 1e-10 * bound + 1e-300;
 }
 
-// What a program of several was answered.
+// The answers to a program of several.
 struct Answered {
   TapeProgram program;
   std::vector<double> values, gradients;
@@ -171,7 +171,7 @@ void check_programs(Check& check, std::vector<TapeProgram> programs) {
 
 void check_program(Check& check, const TapeProgram& program) { check_programs(check, {program}); }
 
-// Number 0 doubled so many times: 2^doublings ways lead from the loss to it.
+// Number 0 doubled `doublings` times: 2^doublings ways lead from the loss to it.
 TapeProgram doublings(std::int32_t count) {
   TapeProgram program{{0.5}, {}, {count}};
   for (std::int32_t i = 0; i < count; ++i) program.steps.push_back({kAdd, i, i});

@@ -6,7 +6,7 @@
 
 namespace lockstep::exercise {
 
-/// What an operation computes.
+/// The result of an operation.
 enum class ScalarOperation : std::int32_t { kAdd, kMultiply, kTanh, kRelu };
 
 /// Numbers per operation in the message: which one, and its inputs.

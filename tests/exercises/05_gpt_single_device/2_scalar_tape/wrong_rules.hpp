@@ -37,8 +37,8 @@ struct TapeProgram {
 
 inline constexpr const char* kTapeOperations[] = {"add", "multiply", "tanh", "relu"};
 
-/// What an operation passes to one of its inputs. `x` is that input, `other` the second one, `g` the gradient of the
-/// result.
+/// The gradient that an operation passes to one of its inputs. `x` is that input, `other` the second one, `g` the
+/// gradient of the result.
 using Contribution = double (*)(ScalarOperation operation, double x, double other, double g);
 
 /// The right one.
@@ -104,7 +104,7 @@ inline constexpr TapeRule kTapeRules[] = {
      [](ScalarOperation o, double x, double y, double g) {
        return o == kRelu ? (g > 0 ? g : 0) : contribution(o, x, y, g);
      }},
-    {"relu contributes 1 where x is positive, not the gradient that arrives",
+    {"relu contributes 1 if x is positive, not the gradient that arrives",
      [](ScalarOperation o, double x, double y, double g) {
        return o == kRelu ? (x > 0 ? 1 : 0) : contribution(o, x, y, g);
      }},

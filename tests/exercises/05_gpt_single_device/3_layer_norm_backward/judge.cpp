@@ -69,7 +69,7 @@ struct Case {
   std::vector<float> gain_gradient, bias_gradient;  // [C]: what is there before
 };
 
-// What the forward pass keeps of one row.
+// Kept by the forward pass for one row.
 struct Statistics {
   double mean, reciprocal;
 };
@@ -87,7 +87,7 @@ std::vector<double> row_of(const Case& input, std::size_t row) {
   return {begin, begin + static_cast<std::ptrdiff_t>(input.channels)};
 }
 
-// What the loss gets from one row: the sum of outputs, weighted with their gradients. (The biases do not matter.)
+// One row's part in the loss: the sum of outputs, weighted with their gradients. (The biases do not matter.)
 double loss_of(const Case& input, std::size_t row, std::span<const double> x) {
   const auto [mean, reciprocal] = statistics_of(x);
   double loss = 0;

@@ -86,7 +86,7 @@ struct LayerNormGradients {
   std::vector<double> input, gain, bias;
 };
 
-/// What comes out of this rule.
+/// The result of this rule.
 [[nodiscard]] LayerNormGradients gradients_by(const LayerNormRule& rule, const LayerNormCase& in);
 
 }  // namespace lockstep::exercise

@@ -93,7 +93,7 @@ std::string place_of(const Case& in, std::size_t sample, std::size_t position, s
                 channel % in.head_size(), " of its row");
 }
 
-// What is known of one array of the forward pass.
+// Facts about one array of the forward pass.
 ArrayKnowledge forward_knowledge(const Case& in, std::span<const float> before,
                                  std::vector<double> AttentionResult::*array) {
   ArrayKnowledge knowledge{.before = before};
@@ -169,7 +169,7 @@ Case decodable(std::size_t length, float query) {
   return made;
 }
 
-// "0, 1" where the value is what `count` equal shares of the values of positions 0 and 1 add up to; else empty.
+// "0, 1" if the value is what `count` equal shares of the values of positions 0 and 1 add up to; else empty.
 std::string decoded(double value, std::size_t count) {
   double rest = value * static_cast<double>(count);
   std::string positions;

@@ -4,7 +4,7 @@
 
 namespace lockstep::exercise {
 
-// Forward where no gradient of the output is given, else backward, from the judge's own output.
+// Forward if no gradient of the output is given, else backward, from the judge's own output.
 Answer answer(Question& question) {
   const auto size = [&](const char* name) { return static_cast<std::size_t>(question.get<std::int64_t>(name)); };
   const kernels::AttentionShape shape{size("samples"), size("length"), size("channels"), size("heads")};

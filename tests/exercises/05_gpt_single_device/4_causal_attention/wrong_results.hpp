@@ -11,7 +11,7 @@
 
 namespace lockstep::exercise {
 
-/// What the forward pass gives.
+/// The results of the forward pass.
 struct AttentionResult {
   std::vector<double> out;          ///< [B, T, C]
   std::vector<double> log_sum_exp;  ///< [B, H, T]

@@ -25,7 +25,7 @@ std::vector<std::int64_t> whole_epoch(const EpochOptions& options) {
   return whole;
 }
 
-// What a wrong sample is, from its place in the epoch's order.
+// An explanation of a wrong sample, from its place in the epoch's order.
 std::string explain_sample(std::int64_t sample, std::int64_t wanted_position, const EpochOptions& options) {
   if (sample < 0 || sample >= options.sample_count) return "there is no such sample";
   const std::vector<std::int64_t> order = ddp::permutation(options.sample_count, options.seed, options.epoch);
@@ -102,7 +102,7 @@ void judge_06_1(Examination& exam) {
   exam.check("4 ranks, 11 samples: three are dropped", [](Check& check) {
     check_epoch(check, {.sample_count = 11, .world_size = 4, .remainder = UnevenSamples::kDrop});
   });
-  exam.check("dropping takes nothing where all samples can be shared", [](Check& check) {
+  exam.check("dropping takes nothing if all samples can be shared", [](Check& check) {
     check_epoch(check, {.sample_count = 12, .world_size = 3, .remainder = UnevenSamples::kDrop});
   });
   exam.check("5 ranks, 2 samples: the order is repeated more than once", [](Check& check) {

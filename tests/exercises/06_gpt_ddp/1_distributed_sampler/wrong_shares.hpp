@@ -115,7 +115,7 @@ inline std::vector<std::int64_t> order_by(const WrongShare& wrong, std::int64_t 
   return order;
 }
 
-/// What a rank gets by this rule.
+/// A rank's share by this rule.
 inline std::vector<std::int64_t> share_by(const WrongShare& wrong, std::int64_t rank,
                                           const ddp::EpochOptions& options) {
   using enum WrongShare::Share;

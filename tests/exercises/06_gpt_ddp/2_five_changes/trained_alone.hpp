@@ -18,7 +18,7 @@ struct TrainerCase {
   bool tells_ranks_apart = false;  // rank r's targets are 8^r times those of the data
 };
 
-/// What a single process with the whole batch computes, in double precision.
+/// The results of a single process with the whole batch, in double precision.
 struct TrainedAlone {
   std::vector<double> parameters, losses, later_losses;  // losses before each step, and after it
 };

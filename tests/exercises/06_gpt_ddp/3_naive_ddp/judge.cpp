@@ -28,7 +28,7 @@ Model all_used(int world_size, std::vector<std::int64_t> counts) {
   return {std::move(counts), std::move(users), world_size};
 }
 
-// What rank `rank` passes in: `element(parameter, i)` where it has a gradient, numbers of an earlier step elsewhere.
+// The input of rank `rank`: `element(parameter, i)` if it has a gradient, else numbers of an earlier step.
 template <typename Element>
 nlohmann::json question_of(const Model& model, int rank, const Element& element) {
   std::vector<float> values;

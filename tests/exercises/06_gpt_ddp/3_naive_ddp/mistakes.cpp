@@ -16,7 +16,7 @@ constexpr Mistake kMistakes[] = {
     {"divides_by_users", "the sum is divided by the number of ranks that have a gradient",
      "A rank without a gradient counts as zeros, so the mean is over all ranks."},
     {"keeps_own_flags", "has_gradient stays what it was on each rank",
-     "The mean is this rank's gradient now, also where it had none of its own."},
+     "The mean is this rank's gradient now, even if it had none of its own."},
     {"marks_all", "parameters that no rank has used get a gradient of zeros",
      "An optimizer would still apply momentum and weight decay to them. Which sum is 0 only if no rank used it?"},
     {"one_each", "every gradient has an all-reduce of its own", "Copy all of them into one vector first."},
@@ -24,8 +24,8 @@ constexpr Mistake kMistakes[] = {
      "all_reduce() returns at once: call synchronize() on what it returns."},
     {"leaves_without_gradients", "a rank without any gradient returns before the all-reduce that the others are in",
      "It has nothing to contribute but zeros, and those it has to send."},
-    {"only_own_flags", "means are written only where this rank had a gradient itself",
-     "The mean is this rank's gradient too: look at the sum of all ranks' flags, not at the own one."},
+    {"only_own_flags", "means are written only if this rank had a gradient itself",
+     "The mean is this rank's gradient too: look at the sum of all ranks' flags, not at its own."},
     {"clears_unused", "gradients that no rank has are filled with zeros", "They are to be left as they were."},
 };
 

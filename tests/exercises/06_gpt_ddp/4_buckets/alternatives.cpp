@@ -27,7 +27,7 @@ using exercise::is_alternative;
 
 namespace {
 
-// Where a run of parameters, from `last` down to `first`, ends without the gap behind it.
+// Where a run of parameters, from `last` down to `first`, ends without the gap after it.
 std::int64_t end_of_run(std::span<const std::int64_t> counts, std::size_t first, std::size_t last) {
   std::int64_t end = 0;
   for (std::size_t i = last + 1; i-- > first;) end = round_up(end, kAlignment) + counts[i];

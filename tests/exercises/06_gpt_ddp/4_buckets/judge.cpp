@@ -34,7 +34,7 @@ Numbers begins_in(const Range& range, const Numbers& counts) {
   return begins;
 }
 
-// Elements up to the end of the last gradient, without the gap behind it.
+// Elements up to the end of the last gradient, without the gap after it.
 std::int64_t used_in(const Range& range, const Numbers& counts) {
   return begins_in(range, counts).end()[-2] + counts[static_cast<std::size_t>(range.first)];
 }
@@ -78,7 +78,7 @@ void check_bucket(Check& check, std::size_t bucket, const Range& range, const Nu
                        " but begin at ", list(begins)),
                 "a gradient begins at the next multiple of 16 elements behind the one before it");
   check.expect(count == wanted_count, concat("bucket ", bucket, " should have a count of ", wanted_count, ", not ",
-                                             count, ": the gap behind the last gradient counts too"));
+                                             count, ": the gap after the last gradient counts too"));
 }
 
 void check_layout(Check& check, const Numbers& counts, const Limits& limits) {
@@ -136,7 +136,7 @@ void check_all_reduces(Check& check, const Outcome& outcome, const Placement& pl
                                           " elements; the buckets have ", list(expected)));
 }
 
-// What was sent: each gradient where `begins` says, as it was or divided already, and zeros between them.
+// The buffer that was sent: each gradient where `begins` says, as it was or divided already, and zeros between them.
 void check_sent(Check& check, const Outcome& outcome, const Placement& placement, int rank, int ranks,
                 std::span<const float> values) {
   const std::vector<float> sent = check.numbers<float>(outcome, rank, "sent");
@@ -249,7 +249,7 @@ void judge_06_4(Examination& exam) {
   exam.check("layout: a bucket never exceeds its limit", [](Check& check) {
     check_layout(check, {16, 32, 48, 16, 32}, {192, 256});
   });
-  exam.check("layout: the gaps count, but not the one behind the last gradient", [](Check& check) {
+  exam.check("layout: the gaps count, but not the one after the last gradient", [](Check& check) {
     check_layout(check, {10, 4, 4, 1, 1, 3, 20}, {80, 68 + 64});
   });
   exam.check("layout: parameters larger than the limit", [](Check& check) {

@@ -15,7 +15,7 @@ constexpr Mistake kMistakes[] = {
      "Only launch in on_gradient_ready(); call wait() in on_backward_end()."},
     {"launches_one_only", "a call launches one bucket at most, though the ones after it are complete too",
      "When the bucket that all waited for leaves, how many can follow? Use a loop."},
-    {"reads_past_the_end", "the loop over complete buckets does not stop behind the last one",
+    {"reads_past_the_end", "the loop over complete buckets does not stop after the last one",
      "When the last bucket has left, there is no other to look at: while (next_to_launch_ < buckets_.size() && ...)."},
     {"forgets_the_rest", "buckets with a parameter that got no gradient are never launched",
      "At the end of backward launch whatever has not left: missing gradients are zeros."},

@@ -23,7 +23,7 @@ constexpr Mistake kMistakes[] = {
     {"leaves_without_parts", "a rank without parts returns before the collectives that the others are in",
      "It contributes zeros, but it has to make the same calls as the others."},
     {"own_loss", "each rank returns its own part of the loss", "The loss is a sum over the ranks as well."},
-    {"divides_by_no_targets", "where no rank has a target, 0 is divided by 0",
+    {"divides_by_no_targets", "if no rank has a target, 0 is divided by 0",
      "NaN in a gradient ends up in every parameter. Divide by at least 1."},
     {"own_targets_only", "the weight of a part is its share of its own rank's targets, and the ranks are added up",
      "The weights of all parts of all ranks have to add up to 1: ask the others for their targets."},

@@ -16,10 +16,10 @@ std::string describe(std::int64_t tensor, std::int64_t rank) {
   return tensor < 0 ? "no drift" : concat("tensor ", tensor, " of rank ", rank);
 }
 
-// What the ranks hold: tensors, by rank.
+// The ranks' tensors, by rank.
 using Tensors = std::vector<std::vector<float>>;
 
-// What to look at if find_drift() is wrong; `tensor`: the one that has drifted.
+// Advice if find_drift() is wrong; `tensor`: the one that has drifted.
 std::string advice(Check& check, const Outcome& outcome, int world_size, std::int64_t tensor) {
   const auto first = check.numbers<std::int64_t>(outcome, 0, "drift");
   for (int rank = 1; rank < world_size; ++rank)
@@ -141,7 +141,7 @@ nlohmann::json question_of(const DriftRun& run, int rank) {
           {"loss_limit", run.settings.loss_limit}};
 }
 
-// What the learner's own check has found, and whether it has found all.
+// The findings of the learner's own check, and whether it has found all.
 void check_drift(Check& check, const DriftRun& run, const Outcome& outcome) {
   const std::vector<std::int64_t> drifts = check.numbers<std::int64_t>(outcome, 0, "drifts");
   for (std::size_t step = 0; 2 * step < drifts.size(); ++step)
@@ -182,7 +182,7 @@ void check_training(Check& check, const DriftSettings& settings, TrialOptions op
                  .absolute = 5e-5,
                  .explain = explain("is it the running mean, the gradient, the noise, or whether the step is made?"),
                  .knowledge = of_weight});
-  // Last: where ranks decide by their own losses, find_drift() shall be what says so.
+  // Last: if ranks decide by their own losses, find_drift() must be the one to say so.
   for (int rank = 0; settings.has_outliers && rank < settings.world_size; ++rank)
     check.compare(concat("the losses that train_step() returned on rank ", rank),
                   check.numbers<float>(outcome, rank, "losses"), expected.losses,

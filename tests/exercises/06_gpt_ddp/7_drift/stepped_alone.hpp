@@ -31,7 +31,7 @@ struct DriftRun {
   std::vector<float> inputs, targets, weight, running_mean;
 };
 
-/// What a single process ends with, and its loss in each step.
+/// The final state of a single process, and its loss in each step.
 struct DriftedAlone {
   std::vector<double> weight, running_mean, losses;
 };

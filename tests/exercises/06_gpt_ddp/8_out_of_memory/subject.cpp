@@ -6,7 +6,7 @@
 namespace lockstep::exercise {
 namespace {
 
-// Adds `value` to each element; where `most` samples do not suffice, only to the first half before it throws.
+// Adds `value` to each element; if `most` samples do not suffice, only to the first half before it throws.
 class LimitedStep final : public ddp::LocalStep {
  public:
   LimitedStep(std::int64_t most, float value, std::size_t count) : most_(most), value_(value), gradient_(count) {}

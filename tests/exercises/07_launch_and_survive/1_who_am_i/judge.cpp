@@ -21,7 +21,7 @@ using elastic::Variables;
 
 constexpr std::array kLaunchers = {kTorchrun, kOpenMpi, kSlurm};
 
-// What a launcher sets.
+// The variables that a launcher sets.
 Variables told(const LauncherNames& names, int rank, int world_size, int local_rank) {
   Variables variables = {{names.rank, std::to_string(rank)},
                          {names.world_size, std::to_string(world_size)},

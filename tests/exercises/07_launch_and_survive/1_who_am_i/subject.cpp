@@ -20,7 +20,7 @@ void set_place(Answer& result, const elastic::Place& place) {
   result.set("local_rank", place.local_rank);
 }
 
-// Everybody words messages differently. They are a part of the answer only where they are asked for: answers that
+// Everybody words messages differently. They are a part of the answer only if they are asked for: answers that
 // differ are different mistakes.
 void set_error(Answer& result, const Question& question, const char* type, const std::exception& error) {
   result.set("ending", std::string(type));

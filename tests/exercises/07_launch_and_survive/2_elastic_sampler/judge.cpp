@@ -144,7 +144,7 @@ class Job {
   bool wants_scale_;
   Numbers orders_;  // [kEpochs, samples]
   Generation generation_;
-  std::int64_t epoch_ = 0, consumed_ = 0;  // where the one process stands that does not stop
+  std::int64_t epoch_ = 0, consumed_ = 0;  // position of the one process that does not stop
   int number_ = 0;
 };
 

@@ -26,7 +26,7 @@ constexpr Mistake kMistakes[] = {
     {"full_share_of_short_batch", "share_of() gives the share of a full batch for the short one too",
      "Its argument says how many samples the batch has."},
     {"loses_the_last_batch", "the next epoch begins although exactly one more batch is left",
-     "What is left is enough if it is as large as the smallest batch: compare with <, not <=."},
+     "The rest is enough if it is as large as the smallest batch: compare with <, not <=."},
     {"always_drops", "the short batch is left out although it is to be kept",
      "If keeps_short_batch is set, an epoch ends when no sample is left."},
     {"always_keeps", "the short batch is dealt although it is to be left out",

@@ -23,7 +23,7 @@ struct Row {
   bool operator==(const Row&) const = default;
 };
 
-// What happens, and what is to be decided then.
+// An event, and the right decision.
 struct Step {
   Event event;
   Row wanted;

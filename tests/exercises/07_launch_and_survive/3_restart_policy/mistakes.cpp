@@ -13,7 +13,7 @@ constexpr Mistake kMistakes[] = {
     {"first_start_counts", "the first start uses up a restart, too",
      "max_restarts counts failures: --max-restarts 1 means that the job may be started twice."},
     {"same_pause", "the pause is the same before every restart",
-     "What failed after a second will often fail again: double the pause each time."},
+     "A job that failed after a second will often fail again: double the pause each time."},
     {"doubles_too_early", "the first pause is already doubled", "The first restart has kFirstPause."},
     {"no_longest_pause", "pauses are doubled without limit",
      "After ten failures the hosts would be idle for minutes: "

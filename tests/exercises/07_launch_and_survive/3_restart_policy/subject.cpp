@@ -21,7 +21,7 @@ Answer answer(Question& question) {
                                                       .is_spare = events[at + 4] != 0});
     decisions.insert(decisions.end(), {static_cast<std::int64_t>(decision.action), decision.exit_code,
                                        std::int64_t{decision.pause.count()}, policy.restart_count()});
-    // What comes after a decision depends on it, so the judge compares no further than to the first that is wrong.
+    // The events after a decision depend on it, so the judge compares no further than to the first that is wrong.
   }
   Answer result;
   result.set_numbers<std::int64_t>("decisions", decisions);

@@ -6,7 +6,7 @@ namespace lockstep::exercise {
 namespace {
 
 constexpr Alternative kAlternatives[] = {
-    {"last_one_is_found_by_asking", "no counter: whoever finds every rank taken opens the barrier"},
+    {"last_one_is_found_by_asking", "no counter: the rank that finds all others present opens the barrier"},
     {"own_names", "keys of another form, and the number of ranks counted in a single key"},
 };
 

@@ -206,7 +206,7 @@ void set_ends(Answer& result, const std::vector<Process>& processes, std::size_t
   result.set_numbers<std::int64_t>(concat("missing_", round), missing);
 }
 
-// What missing_ranks() says before anybody has come, and whether it waits for somebody.
+// The result of missing_ranks() before anybody has come, and whether it waits for somebody.
 Answer ask_for_missing() {
   std::map<std::string, std::string> values = {{elastic::kNewestGeneration, "0"}};
   std::vector<Process> processes = {{.member = {.process = "process 0", .rank = 0, .world_size = 3, .generation = 0}}};

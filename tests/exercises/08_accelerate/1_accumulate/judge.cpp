@@ -26,7 +26,7 @@ struct Scenario {
   }
 };
 
-// What rank r's micro-batch contributes before it is weighted: its share in the mean over window and ranks is 8^r.
+// The contribution of rank r's micro-batch before it is weighted: its share in the mean over window and ranks is 8^r.
 double contribution(const Scenario& scenario, int rank) {
   return static_cast<double>(scenario.steps) * scenario.world_size * std::pow(8.0, rank);
 }
@@ -36,7 +36,8 @@ std::string describe(const Scenario& scenario, bool clears_first) {
                 clears_first ? "before backward" : "after step()");
 }
 
-// What a wrong element of an update's gradient is. `m`: whose gradient it is; it belongs to the update's window or not.
+// An explanation of a wrong element of an update's gradient. `m`: whose gradient it is; it belongs to the update's
+// window or not.
 std::string explain(const Scenario& scenario, std::int64_t m, std::int64_t end, double got, double expected) {
   const auto is = [&](double value) { return std::abs(got - value) <= 1e-5 * std::abs(value); };
   if (expected == 0)

@@ -11,7 +11,7 @@ namespace checks_08_2 {
 
 using Numbers = std::vector<std::int64_t>;
 
-// What happens to the last batch if the ranks do not get equally many samples.
+// The fate of the last batch if the ranks do not get equally many samples.
 enum class Remainder { kRepeat, kUneven };
 // Predictions that say whose they are; classes as a model predicts them, of which many are equal; or integers that
 // people take for filling.
@@ -79,12 +79,14 @@ std::string explain(const Scenario& scenario, std::int64_t k, std::int64_t value
                 " of rank ", sample % scenario.world_size);
 }
 
-// Why there are more predictions of batch k, or fewer.
-std::string explain_count(const Scenario& scenario, std::int64_t k, std::int64_t got) {
+// Why there are more predictions of batch k on a rank, or fewer.
+std::string explain_count(const Scenario& scenario, std::int64_t k, int rank, std::int64_t got) {
   const std::int64_t begin = k * scenario.whole_batch();
   const std::int64_t dealt = std::min(scenario.whole_batch(), scenario.dealt() - begin);
   const std::int64_t wanted = std::min(scenario.whole_batch(), scenario.sample_count - begin);
-  if (got == 0 && scenario.sample_count % scenario.whole_batch() == 0)
+  // If other ranks' first batch was right, it is this rank that returns nothing.
+  if (got == 0 && (rank == 0 || k > 0) && k + 1 == scenario.batches() &&
+      scenario.sample_count % scenario.whole_batch() == 0)
     return ": a remainder of 0 means that the last batch is full";
   if (got == scenario.whole_batch() && got != dealt) return ": all rows are kept, also those of filling";
   if (got == dealt && got != wanted) return ": all rows are kept, also repeated samples";
@@ -110,7 +112,7 @@ std::string explain_list(const Scenario& scenario, std::int64_t k, int rank, con
   Numbers cut = by_rank, sorted = real_by_rank;
   cut.resize(static_cast<std::size_t>(real - begin));
   std::ranges::sort(sorted);
-  const std::pair<const Numbers&, const char*> wrong[] = {
+  const std::pair<Numbers, const char*> wrong[] = {
       {own, "a rank returns its own rows"},
       {by_rank, "all rows are kept, in the order of the ranks"},
       {cut, "the rows are in the order of the ranks, and the list is cut at its end"},
@@ -146,9 +148,10 @@ void check_rank(Check& check, const Scenario& scenario, const Outcome& outcome, 
                            "; expected ", right, ", the prediction for sample ", begin + i,
                            list.empty() ? explain(scenario, k, value, check.seed()) : list));
     }
+    const std::string count = explain_count(scenario, k, rank, got);
     if (got != wanted)
       check.wrong(concat(situation, ": on rank ", rank, ", batch ", k, ": ", counted(got, "prediction"), "; expected ",
-                         wanted, list.empty() || got > 0 ? explain_count(scenario, k, got) : list));
+                         wanted, count.empty() && got == 0 ? list : count));
     at += static_cast<std::size_t>(got);
   }
 }

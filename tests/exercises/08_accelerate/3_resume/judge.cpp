@@ -20,7 +20,7 @@ struct Run {
   std::int64_t skip = -1;  // of skip_first_batches(); -1: not called
 };
 
-// Where the one process stands that does not stop.
+// Position of the one process that does not stop.
 struct Position {
   std::int64_t epoch = 0, consumed = 0;
 };
@@ -165,7 +165,7 @@ class Job {
     }
   }
 
-  // What a checkpoint after this batch would keep. At the end of an epoch the beginning of the next one means the same.
+  // The content of a checkpoint after this batch. At the end of an epoch the beginning of the next one means the same.
   void check_state(std::int64_t step, int rank, std::int64_t epoch, std::int64_t consumed) {
     if (epoch == at_.epoch && consumed == at_.consumed) return;
     const bool is_at_end = samples_ - at_.consumed < run_.total_batch;

@@ -38,7 +38,7 @@ struct Scenario {
     for (const std::int64_t each : numbers) names.insert(concat("step_", each));
     return names;
   }
-  // What is there after a save that succeeds.
+  // The folder after a save that succeeds.
   [[nodiscard]] Names kept() const {
     Numbers all = numbers;
     if (std::ranges::find(all, number) == all.end()) all.push_back(number);
@@ -50,7 +50,7 @@ struct Scenario {
   }
 };
 
-// What is in the folder: names, and whether what they name is whole.
+// The folder's content: names, and whether the files of each are complete.
 struct Folder {
   Names good, damaged;
 

@@ -16,7 +16,7 @@ constexpr std::int64_t kNever = kMostCalls;
 // Ends a run as losing power does: no handler for errors is meant to stop it.
 struct PowerFailure {};
 
-// What lies under a name.
+// The content under a name.
 struct Entry {
   bool is_complete = true;  // as written
   bool is_damaged = false;  // what is, or would be, on the disk differs from it
@@ -64,7 +64,7 @@ class FailingStore final : public accelerate::CheckpointStore {
     return names;
   }
 
-  // What is on the disk when the power is back: a checkpoint that is whole, and was flushed if the power has failed.
+  // The disk's content when the power is back: a checkpoint that is whole, and was flushed if the power has failed.
   [[nodiscard]] bool is_good(const Entry& entry) const {
     return entry.is_complete && !entry.is_damaged && (entry.is_flushed || !is_off_);
   }

@@ -41,7 +41,7 @@ struct Scenario {
   }
 };
 
-// What a step should be.
+// The right step.
 struct Step {
   bool is_update = true;
   double scale = 0;              // of this step

@@ -26,7 +26,7 @@ TEST_CASE("Every thread of a three-dimensional grid runs once and knows its plac
   }
 }
 
-TEST_CASE("What was written before a barrier is read after it, by all threads", "[emulator]") {
+TEST_CASE("Values written before a barrier are read after it, by all threads", "[emulator]") {
   for_each_order_and_size([](std::uint64_t seed, unsigned threads) {
     INFO("seed " << seed << ", " << threads << " threads");
     std::vector<int> values(threads), wrong(threads);

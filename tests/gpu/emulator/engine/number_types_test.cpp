@@ -55,7 +55,7 @@ TEST_CASE("Every __half survives the way through float32", "[emulator]") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("float32 becomes the nearest __half, ties to even, also where it is subnormal", "[emulator]") {
+TEST_CASE("float32 becomes the nearest __half, ties to even, even if it is subnormal", "[emulator]") {
   const auto rounded = [](float value) { return __half2float(__float2half(value)); };
   CHECK(rounded(1.0F + 0x1p-11F) == 1.0F);
   CHECK(rounded(1.0F + 3 * 0x1p-11F) == 1.0F + 0x1p-9F);

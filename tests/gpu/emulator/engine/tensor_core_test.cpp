@@ -154,5 +154,5 @@ TEST_CASE("An address that cp.async cannot take ends the kernel", "[emulator]") 
     device::cp_async16(&target[0], &source[1]);
   });
   CHECK_FALSE(result.is_ok);
-  CHECK_THAT(result.message, ContainsSubstring("no multiple of 16"));
+  CHECK_THAT(result.message, ContainsSubstring("not a multiple of 16"));
 }

@@ -56,7 +56,7 @@ void add_lines(const std::string& text, const std::string& file, std::vector<std
   }
 }
 
-// Reports look like this, the second line being there only where two places are in conflict:
+// Reports look like this, with the second line only if two places are in conflict:
 //   emulated CUDA: race in kernel k: read at a.cu:5 by thread (0,0,0) of block (0,0,0)
 //     and write at a.cu:4 by ...: shared memory 'tile', byte 4; nothing orders the two.
 std::vector<Reported> read_reports(const std::string& errors, const std::string& file) {
@@ -80,7 +80,7 @@ bool fits(const Marker& marker, const Reported& reported) {
   return marker.kind == reported.kind && std::ranges::find(reported.lines, marker.line) != reported.lines.end();
 }
 
-// Empty where reports and markers agree.
+// Empty if reports and markers agree.
 std::string disagreement(const std::vector<Marker>& markers, const std::vector<Reported>& reported) {
   const bool has_bug = std::ranges::any_of(markers, &Marker::is_bug);
   const bool is_found = std::ranges::any_of(reported, [&](const Reported& each) {

@@ -1,5 +1,5 @@
 #pragma once
-// What the programs of this folder share: device arrays with their copies, and a check of every CUDA call.
+// Shared by the programs of this folder: device arrays with their copies, and a check of every CUDA call.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -53,7 +53,7 @@ std::vector<T> pattern(int count) {
 
 inline bool is_close(double a, double b) { return std::abs(a - b) <= 1e-4 * (1.0 + std::abs(b)); }
 
-// What main() returns.
+// The exit code of main().
 inline int verdict(bool is_right) {
   std::puts(is_right ? "right" : "wrong");
   return is_right ? 0 : 1;

@@ -1,4 +1,4 @@
-// What checked mode says of host code that does not wait: each program in a process of its own.
+// Reports of checked mode on host code that does not wait: each program in a process of its own.
 #include <string>
 
 #include "support/catch.hpp"

@@ -15,14 +15,14 @@
 
 namespace lockstep::emulator::test {
 
-/// What an element becomes when it is stored.
+/// An element's value after it is stored.
 inline double rounded(double value, cudaDataType type) {
   const auto single = static_cast<float>(value);
   if (type == CUDA_R_16F) return to_float(to_float16(single));
   return type == CUDA_R_16BF ? to_float(to_bfloat16(single)) : single;
 }
 
-/// A matrix column by column, with a gap of `leading - rows` elements behind each column, on the device.
+/// A matrix column by column, with a gap of `leading - rows` elements after each column, on the device.
 class DeviceMatrix {
  public:
   DeviceMatrix(int rows, int columns, cudaDataType type, int gap = 0)

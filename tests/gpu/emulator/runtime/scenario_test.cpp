@@ -1,4 +1,4 @@
-// What depends on the environment, or ends the process: each in a process of its own.
+// Behaviour that depends on the environment, or ends the process: each in a process of its own.
 #include <string>
 #include <utility>
 #include <vector>

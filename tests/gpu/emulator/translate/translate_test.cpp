@@ -16,7 +16,7 @@ std::string translate(const std::string& source) {
   return translate_source(source, Surroundings{"k.cu", scan_declarations(source).kernels, {}});
 }
 
-// What a launch of a kernel that has an address becomes.
+// The translation of a launch of a kernel that has an address.
 std::string function_launch(const std::string& name, const std::string& configuration) {
   return "::lockstep::emulator::launch_function({__FILE__, __LINE__}, \"" + name + "\", " + name + ", " +
          configuration + ")";

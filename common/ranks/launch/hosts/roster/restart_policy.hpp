@@ -18,7 +18,7 @@ struct Restart {
   std::chrono::milliseconds pause{};
   std::string notice;  ///< For people.
 };
-/// What follows a generation; a verdict ends the job.
+/// The step that follows a generation; a verdict ends the job.
 using NextStep = std::variant<GatherAgain, Restart, VerdictMessage>;
 
 struct GenerationEnd {

@@ -1,4 +1,4 @@
-// A value is broadcast through one shared variable twice; nothing keeps the second write behind the first read.
+// A value is broadcast through one shared variable twice; nothing keeps the second write after the first read.
 #include "../suite.cuh"
 
 __device__ float broadcast(float value) {

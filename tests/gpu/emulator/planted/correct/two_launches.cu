@@ -1,4 +1,4 @@
-// What one launch writes the next on the same stream may read, across all blocks.
+// The next launch on the same stream may read what one writes, across all blocks.
 #include "../suite.cuh"
 
 __global__ void smooth(const float* in, float* out, int n) {

@@ -1,4 +1,4 @@
-// float4 where four elements are left, single ones at the tail.
+// float4 while four elements are left, single ones at the tail.
 #include "../suite.cuh"
 
 __global__ void copy(const float* in, float* out, int n) {

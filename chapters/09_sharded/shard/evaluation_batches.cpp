@@ -1,0 +1,39 @@
+#include "09_sharded/shard/evaluation_batches.hpp"
+
+#include <exception>
+#include <span>
+
+namespace lockstep::sharded {
+
+EvaluationBatches::~EvaluationBatches() {
+  if (window_ == nullptr || !iterator_) return;
+  try {
+    window_->end_pass();
+  } catch (const std::exception&) {  // the group has failed, and says so to its next caller
+  }
+}
+
+EvaluationBatches::Iterator EvaluationBatches::begin() {
+  iterator_.emplace(loader_.begin());
+  begin_passes();
+  return Iterator(*this);
+}
+
+void EvaluationBatches::advance() {
+  ++*iterator_;
+  begin_passes();
+}
+
+// Returns with a pass begun for this rank's batch, or when no rank has one.
+void EvaluationBatches::begin_passes() {
+  while (window_ != nullptr) {
+    double any = has_data() ? 1 : 0;
+    group_.all_reduce(comm::host_buffer(std::span(&any, 1)), comm::ReduceOp::kMax).synchronize();
+    if (any == 0) return;
+    window_->begin_pass(Pass::kEvaluation);
+    if (has_data()) return;
+    window_->replay([](std::size_t /*unit*/) {});
+  }
+}
+
+}  // namespace lockstep::sharded

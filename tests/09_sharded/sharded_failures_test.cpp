@@ -1,0 +1,163 @@
+// Mistakes with sharded ranks, and the messages about them.
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograd/functions.hpp"
+#include "base/error.hpp"
+#include "nn/layers.hpp"
+#include "sharded_training.hpp"
+#include "support/catch.hpp"
+
+using namespace lockstep;
+using namespace lockstep::test;
+
+namespace {
+
+Tensor tensor_with(const std::vector<float>& values, const Shape& shape) {
+  return Tensor::from(std::span<const float>(values), shape);
+}
+
+// Parameters of three, one and two elements: most ranks of a larger job own none.
+class Tiny : public nn::Module {
+ public:
+  Tiny()
+      : weight_(register_parameter("weight", tensor_with({0.5F, -1, 2}, {1, 3}))),
+        bias_(register_parameter("bias", tensor_with({0}, {1}))),
+        second_(register_parameter("second", tensor_with({1, -2}, {1, 2}))) {}
+
+  [[nodiscard]] autograd::Variable loss(float scale, bool uses_second = true) const {
+    const autograd::Variable x(tensor_with({scale, 2, -1}, {1, 3})), z(tensor_with({scale, 1}, {1, 2}));
+    autograd::Variable y = autograd::linear(x, weight_, bias_);
+    if (uses_second) y = autograd::add(y, autograd::linear(z, second_, {}));
+    return autograd::mse_loss(y, tensor_with({1}, {1, 1}));
+  }
+
+ private:
+  autograd::Variable weight_, bias_, second_;
+};
+
+std::vector<float> train_tiny(comm::JobContext job, int stage) {
+  const int rank = job.rank;
+  const auto group = make_link(std::move(job), Link::kSharedMemory);
+  Tiny model;
+  std::optional<ddp::DistributedDataParallel> distributed;
+  std::optional<sharded::ShardedDataParallel> sharded;
+  const bool is_sharded = stage != kDistributed;
+  is_sharded ? void(sharded.emplace(model, *group, sharded::ShardOptions{.stage = stage}))
+             : void(distributed.emplace(model, *group));
+  ddp::StepProtocol& steps = is_sharded ? static_cast<ddp::StepProtocol&>(*sharded) : *distributed;
+  const nn::Module& updated = is_sharded ? sharded->shards() : model;
+  optim::AdamW optimizer(nn::weight_decay_groups(updated, 0.1));
+  for (int step = 0; step < 3; ++step) {
+    optimizer.zero_grad();
+    const std::vector<float> scales{static_cast<float>(rank + 1)};
+    for (const float scale : steps.accumulate(scales)) model.loss(scale).backward();
+    is_sharded ? sharded->clip_grad_norm(0.1) : optim::clip_grad_norm(model.parameters(), 0.1);
+    optimizer.step(0.01);
+    if (is_sharded) sharded->gather_values();
+  }
+  if (!is_sharded) return values_of(model);
+  const auto in_step = sharded->in_step();
+  return values_of(model);
+}
+
+std::vector<std::string> messages_of_ranks(int world_size, const std::function<void(comm::JobContext)>& rank_main) {
+  std::vector<std::string> messages;
+  for (const RankOutcome& outcome : run_ranks(world_size, rank_main)) messages.push_back(outcome.message());
+  return messages;
+}
+
+}  // namespace
+
+TEST_CASE("a model with fewer elements than ranks trains, with ranks that own nothing", "[sharded][multirank]") {
+  const int world_size = GENERATE(2, 4, 5);
+  const auto train = [world_size](int stage) {
+    return run_ranks_for<std::vector<float>>(
+        world_size, [stage](comm::JobContext job) { return train_tiny(std::move(job), stage); });
+  };
+  const auto expected = train(kDistributed);
+  for (const int stage : {1, 2, 3}) CHECK(train(stage) == expected);
+}
+
+TEST_CASE("ranks that gather different units of one size get an error that names both", "[sharded][multirank]") {
+  const auto messages = messages_of_ranks(2, [](comm::JobContext job) {
+    const int rank = job.rank;
+    const auto group = make_link(std::move(job), Link::kSharedMemory);
+    nn::Gpt model(small_gpt(), 1);
+    sharded::ShardedDataParallel sharded(model, *group);
+    if (rank == 0) return sharded.gather_values();  // begins with the last block
+    const sharded::Unit& first = sharded.units()[0];
+    const Tensor whole = first.values.clone(), own = first.part_of(whole, rank);
+    group->all_gather(comm::buffer_of(whole), comm::buffer_of(own), {.tag = "unit h.1"}).synchronize();
+  });
+  for (const std::string& message : messages)
+    CHECK_THAT(message, ContainsSubstring("unit h.2") && ContainsSubstring("unit h.1"));
+}
+
+TEST_CASE("a parameter without a gradient ends the step on all ranks, by name", "[sharded][multirank]") {
+  const auto messages = messages_of_ranks(2, [](comm::JobContext job) {
+    const int rank = job.rank;
+    const auto group = make_link(std::move(job), Link::kSharedMemory);
+    Tiny model;
+    sharded::ShardedDataParallel sharded(model, *group);
+    model.loss(1, rank == 0).backward();
+  });
+  for (const std::string& message : messages)
+    CHECK_THAT(message, ContainsSubstring("rank 1") && ContainsSubstring("parameter second of unit second"));
+}
+
+TEST_CASE("what cannot be sharded is refused", "[sharded]") {
+  const auto group = make_link(comm::JobContext(), Link::kSharedMemory);
+  nn::Gpt model(small_gpt(), 1);
+  {
+    const sharded::ShardedDataParallel sharded(model, *group);
+    CHECK_THROWS_WITH(sharded::ShardedDataParallel(model, *group), ContainsSubstring("a module can be wrapped once"));
+  }
+  const sharded::ShardedDataParallel again(model, *group);  // the first has let go of it
+  nn::Linear wide(2, 3, nn::InitScope(1, DType::kFloat64));
+  CHECK_THROWS_WITH(sharded::ShardedDataParallel(wide, *group), ContainsSubstring("units hold float32"));
+  nn::Linear frozen(2, 3, 1);
+  frozen.set_requires_grad(false);
+  CHECK_THROWS_WITH(sharded::ShardedDataParallel(frozen, *group), ContainsSubstring("no parameters to train"));
+}
+
+TEST_CASE("a rank that asks for a value outside a step is told what to do, and nobody waits for it",
+          "[sharded][multirank]") {
+  const auto messages = messages_of_ranks(2, [](comm::JobContext job) {
+    const int rank = job.rank;
+    const auto group = make_link(std::move(job), Link::kSharedMemory);
+    nn::Gpt model(small_gpt(), 1);
+    sharded::ShardedDataParallel sharded(model, *group, {.stage = 3});
+    const std::vector<TrainingPart> parts{{batch_with({1}), {}, 1}};
+    for (const TrainingPart& part : sharded.accumulate(parts))
+      model.loss(part.batch.inputs, part.batch.targets).backward();
+    sharded.gather_values();
+    if (rank == 0) (void)model.loss(parts[0].batch.inputs, parts[0].batch.targets);  // evaluates alone
+  });
+  CHECK_THAT(messages[0], ContainsSubstring("value of wte.weight is asked for outside a step") &&
+                              ContainsSubstring("accumulate() or in_step()") && ContainsSubstring("shards()"));
+  CHECK(messages[1] == "");
+}
+
+TEST_CASE("a rank without data in its very first step ends the job with a sentence", "[sharded][multirank]") {
+  const auto messages = messages_of_ranks(2, [](comm::JobContext job) {
+    const int rank = job.rank;
+    const auto group = make_link(std::move(job), Link::kSharedMemory);
+    nn::Gpt model(small_gpt(), 1);
+    sharded::ShardedDataParallel sharded(model, *group, {.stage = 3});
+    std::vector<TrainingPart> parts;
+    if (rank == 0) parts.push_back({batch_with({1}), {}, 1});
+    for (const TrainingPart& part : sharded.accumulate(parts))
+      model.loss(part.batch.inputs, part.batch.targets).backward();
+  });
+  for (const std::string& message : messages)
+    CHECK_THAT(message, ContainsSubstring("rank 1 has no data in the first pass"));
+}
+
+TEST_CASE("there is no stage 4", "[sharded]") {
+  const auto group = make_link(comm::JobContext(), Link::kSharedMemory);
+  nn::Gpt model(small_gpt(), 1);
+  CHECK_THROWS_WITH(sharded::ShardedDataParallel(model, *group, {.stage = 4}), ContainsSubstring("no stage 4"));
+}

@@ -1,0 +1,185 @@
+// The pair train_gpt_ddp and train_gpt_sharded as processes: the same losses and the same weights, and checkpoints that
+// each of them continues.
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file.hpp"
+#include "run/metrics.hpp"
+#include "support/catch.hpp"
+#include "support/random_words.hpp"
+#include "support/subprocess.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace fs = std::filesystem;
+using namespace lockstep;
+
+namespace {
+
+// A text, and the runs that have been trained on it.
+class Job {
+ public:
+  Job() { test::write_words(folder_.path() / "text.txt", 4000); }
+
+  [[nodiscard]] test::Finished train(const std::string& program, int world_size, const std::vector<std::string>& more,
+                                     const std::vector<std::string>& launch_options = {}) const {
+    std::vector<std::string> command{test::built_program("lockstep"), "launch", "--nproc", std::to_string(world_size)};
+    command.insert(command.end(), launch_options.begin(), launch_options.end());
+    command.insert(command.end(), {"--", test::built_program(program)});
+    const std::vector<std::string> options{"--data",
+                                           (folder_.path() / "text.txt").string(),
+                                           "--batch-size",
+                                           "12",
+                                           "--dropout",
+                                           "0.1",
+                                           "--validate-every",
+                                           "0",
+                                           "--save-every",
+                                           "0",
+                                           "--sample-tokens",
+                                           "0",
+                                           "--out",
+                                           (folder_.path() / "runs").string()};
+    command.insert(command.end(), options.begin(), options.end());
+    command.insert(command.end(), more.begin(), more.end());
+    return test::run_program(command, {{"OMP_NUM_THREADS", "1"}});
+  }
+
+  [[nodiscard]] fs::path path(const std::string& name) const { return folder_ / name; }
+  [[nodiscard]] fs::path run() const { return fs::directory_iterator(folder_.path() / "runs")->path(); }
+
+  // By step, then the last validation loss.
+  [[nodiscard]] std::vector<double> losses() const {
+    std::vector<double> losses;
+    const auto metrics = run::read_metrics(run() / "metrics.jsonl");
+    for (const run::StepMetrics& step : metrics) losses.push_back(step.loss);
+    if (!metrics.empty()) losses.push_back(metrics.back().validation_loss.value_or(-1));
+    return losses;
+  }
+  // Of the checkpoint of step 4.
+  [[nodiscard]] std::string file(const std::string& name) const {
+    return read_file(run() / "checkpoints" / "step_00000004" / name);
+  }
+
+ private:
+  test::TemporaryFolder folder_;
+};
+
+void check_equal(const Job& found, const Job& expected) {
+  CHECK(found.losses() == expected.losses());
+  for (const char* name : {"model.safetensors", "optimizer.safetensors"}) {
+    INFO(name);
+    const bool is_equal = found.file(name) == expected.file(name);
+    CHECK(is_equal);
+  }
+}
+
+void require_success(const test::Finished& finished) {
+  INFO(finished.out << finished.err);
+  REQUIRE(finished.exit_code == 0);
+}
+
+}  // namespace
+
+TEST_CASE("train_gpt_sharded writes the losses and the checkpoint of train_gpt_ddp", "[sharded][pair][multirank]") {
+  const int world_size = GENERATE(1, 2, 3, 4);
+  const Job expected;
+  require_success(expected.train("train_gpt_ddp", world_size, {"--steps", "4"}));
+  CHECK(expected.losses().size() == 5);
+  for (const char* const stage : {"1", "2", "3"}) {
+    INFO("stage " << stage << " on " << world_size << " ranks");
+    const Job found;
+    require_success(found.train("train_gpt_sharded", world_size, {"--steps", "4", "--zero", stage}));
+    check_equal(found, expected);
+  }
+}
+
+TEST_CASE("so it does over TCP at two ranks, and with every option that both have", "[sharded][pair][multirank]") {
+  struct Options {
+    std::vector<std::string> more;
+    std::vector<const char*> stages;  // of ZeRO
+  };
+  const Options test =
+      GENERATE(Options{{"--backend", "ring", "--uneven"}, {"1", "2", "3"}},
+               Options{{"--accumulation-steps", "3", "--activation-checkpointing"}, {"1"}},
+               Options{{"--optimizer", "sgd", "--bf16", "--check-replicas", "1", "--activation-checkpointing"},
+                       {"1", "2", "3"}});
+  std::vector<std::string> options{"--steps", "4"};
+  options.insert(options.end(), test.more.begin(), test.more.end());
+  const Job expected;
+  require_success(expected.train("train_gpt_ddp", 2, options));
+  for (const char* const stage : test.stages) {
+    INFO("stage " << stage << " with " << test.more.front());
+    std::vector<std::string> own = options;
+    own.insert(own.end(), {"--zero", stage});
+    const Job found;
+    require_success(found.train("train_gpt_sharded", 2, own));
+    check_equal(found, expected);
+  }
+}
+
+TEST_CASE("a run goes on with any program and any number of ranks", "[sharded][pair][multirank]") {
+  // Steps 1 and 2 by one program, 3 and 4 by another; other numbers of ranks add up in another order.
+  struct Leg {
+    std::string program;
+    int world_size;
+  };
+  const auto [first, second] = GENERATE(std::pair{Leg{"train_gpt_ddp", 2}, Leg{"train_gpt_sharded", 2}},
+                                        std::pair{Leg{"train_gpt_sharded", 2}, Leg{"train_gpt_ddp", 2}},
+                                        std::pair{Leg{"train_gpt_sharded", 3}, Leg{"train_gpt_sharded", 2}});
+  INFO(first.program << " on " << first.world_size << ", then " << second.program << " on " << second.world_size);
+  const Job expected, found;
+  require_success(expected.train("train_gpt_ddp", 2, {"--steps", "4"}));
+  require_success(found.train(first.program, first.world_size, {"--steps", "4", "--stop-after", "2"}));
+  require_success(found.train(second.program, second.world_size, {"--resume", found.run().string()}));
+  if (first.world_size == second.world_size) return check_equal(found, expected);
+  const std::vector<double> losses = found.losses();
+  REQUIRE(losses.size() == expected.losses().size());
+  for (std::size_t i = 0; i < losses.size(); ++i) CHECK(losses[i] == Approx(expected.losses()[i]).epsilon(1e-4));
+}
+
+TEST_CASE("train_gpt_sharded with --zero 0 is train_gpt_ddp", "[sharded][pair][multirank]") {
+  const Job expected, found;
+  require_success(expected.train("train_gpt_ddp", 2, {"--steps", "4"}));
+  require_success(found.train("train_gpt_sharded", 2, {"--steps", "4", "--zero", "0"}));
+  check_equal(found, expected);
+}
+
+TEST_CASE("sharded ranks export the initial weights of one process", "[sharded][pair][multirank]") {
+  const Job job;
+  for (const std::string program : {"train_gpt_ddp", "train_gpt_sharded"})
+    require_success(job.train(program, 3, {"--steps", "1", "--export-initial", job.path(program).string()}));
+  const bool is_equal = read_file(job.path("train_gpt_ddp")) == read_file(job.path("train_gpt_sharded"));
+  CHECK(is_equal);
+}
+
+TEST_CASE("a full disk on rank 0 ends a sharded job with that error, and the last checkpoint stays",
+          "[sharded][inject][multirank]") {
+  const Job job;
+  const test::Finished finished =
+      job.train("train_gpt_sharded", 3, {"--steps", "6", "--save-every", "2", "--no-async-save"},
+                {"--inject", "rank=0 step=3 disk-full"});
+  INFO(finished.out << finished.err);
+  CHECK(finished.exit_code == 1);
+  CHECK_THAT(finished.err.substr(finished.err.find("first failure: ")),
+             ContainsSubstring("  | ") && ContainsSubstring("No space left on device"));
+  CHECK_THAT(finished.err, ContainsSubstring("rank 0 could not save"));
+  CHECK(fs::exists(job.run() / "checkpoints" / "step_00000002"));
+  CHECK_FALSE(fs::exists(job.run() / "checkpoints" / "step_00000004"));
+}
+
+TEST_CASE("what sharded ranks cannot do is refused in a sentence", "[sharded]") {
+  const Job job;
+  const auto refusal = [&](const std::vector<std::string>& options) {
+    const test::Finished finished = job.train("train_gpt_sharded", 2, options);
+    CHECK(finished.exit_code == 2);
+    return finished.out + finished.err;
+  };
+  CHECK_THAT(refusal({"--zero", "4"}), ContainsSubstring("--zero 4: ZeRO has the stages 1, 2 and 3"));
+  CHECK_THAT(refusal({"--no-prefetch"}), ContainsSubstring("--no-prefetch is for --zero 3"));
+  CHECK_THAT(refusal({"--zero", "2", "--uneven", "--accumulation-steps", "2"}),
+             ContainsSubstring("--uneven with --accumulation-steps and --zero 2"));
+  CHECK_THAT(refusal({"--no-sync"}), ContainsSubstring("--no-sync is for train_gpt_ddp"));
+  CHECK_THAT(refusal({"--compress-gradients", "bf16"}), ContainsSubstring("--compress-gradients is for train_gpt_ddp"));
+}

@@ -1,0 +1,59 @@
+#include "exercise/alternatives.hpp"
+
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "09_sharded/2_stage_one/sharded_step.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr Alternative kAlternatives[] = {
+    {"updates_then_gathers",
+     "first all buckets are clipped, then all updated from the last to the first, then gathered"},
+    {"mean_by_hand", "gradients are reduced with kSum and divided in wait(), and the norm begins with the last bucket"},
+};
+
+}  // namespace
+
+std::span<const Alternative> alternatives() noexcept { return kAlternatives; }
+
+}  // namespace lockstep::exercise
+
+namespace lockstep::sharded {
+
+using exercise::is_alternative;
+
+void ShardedStep::launch(std::size_t bucket) {
+  const Bucket& block = buckets_.at(bucket);
+  works_.at(bucket) = group_.reduce_scatter(own_part(block.gradients), block.gradients,
+                                            is_alternative("mean_by_hand") ? ReduceOp::kSum : ReduceOp::kMean);
+}
+
+void ShardedStep::wait(std::size_t bucket) {
+  works_.at(bucket).synchronize();
+  if (!is_alternative("mean_by_hand")) return;
+  for (float& gradient : own_part(buckets_.at(bucket).gradients)) gradient /= static_cast<float>(group_.world_size());
+}
+
+double ShardedStep::finish(double max_norm) {
+  double squares[1] = {};
+  for (auto bucket = buckets_.rbegin(); bucket != buckets_.rend(); ++bucket) {
+    const std::span<float> own = own_part(bucket->gradients);
+    squares[0] += std::transform_reduce(own.begin(), own.end(), 0.0, std::plus<>(),
+                                        [](double gradient) { return gradient * gradient; });
+  }
+  group_.all_reduce(std::span<double>(squares)).synchronize();
+  const double norm = std::sqrt(squares[0]);
+  for (const Bucket& bucket : buckets_) {
+    for (float& gradient : own_part(bucket.gradients))
+      if (norm + 1e-6 > max_norm) gradient *= clip_factor(norm, max_norm);
+  }
+  for (std::size_t left = buckets_.size(); left > 0; --left)
+    optimizer_.update(left - 1, own_part(buckets_[left - 1].values), own_part(buckets_[left - 1].gradients));
+  for (const Bucket& bucket : buckets_) group_.all_gather(bucket.values, own_part(bucket.values)).synchronize();
+  return norm;
+}
+
+}  // namespace lockstep::sharded

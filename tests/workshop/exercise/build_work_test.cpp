@@ -1,0 +1,37 @@
+// How `./lockstep run NN --mine` builds a learner's files into a trainer: with the build's own commands.
+#include "exercise_tool/build_work.hpp"
+
+#include "support/catch.hpp"
+
+using namespace lockstep;
+using namespace lockstep::exercise;
+
+TEST_CASE("a learner's source takes the place of the template's, whose object stays as it is", "[exercise]") {
+  const std::string object = "exercises/mine/CMakeFiles/train_x.dir/__/09_y/2_z/step.cpp.o";
+  const std::string own = "exercises/mine/CMakeFiles/train_x.dir/work/__/09_y/2_z/step.cpp.o";
+  const Relinked with_own = with_learners_source(
+      "c++ -include CMakeFiles/ordinary.dir/pch.hxx -MD -MT " + object + " -MF " + object + ".d -o " + object +
+          " -c ../../exercises/09_y/2_z/step.cpp",
+      "c++ exercises/mine/CMakeFiles/parts.dir/main.cpp.o " + object + " -o exercises/train_x_work lib.a",
+      "exercises/09_y/2_z/", "work/09.2_z/");
+  CHECK(with_own.compile == "c++ -include CMakeFiles/ordinary.dir/pch.hxx -MD -MT " + own + " -MF " + own + ".d -o " +
+                                own + " -c ../../work/09.2_z/step.cpp");
+  CHECK(with_own.link ==
+        "c++ exercises/mine/CMakeFiles/parts.dir/main.cpp.o " + own + " -o exercises/train_x_work lib.a");
+}
+
+TEST_CASE("in a program without the template, a learner's object comes before the library with such a source",
+          "[exercise]") {
+  const Relinked with_own = with_learners_source(
+      "c++ -o exercises/CMakeFiles/exercise_06_5_template.dir/06_g/5_o/reducer.cpp.o -c "
+      "../../exercises/06_g/5_o/reducer.cpp",
+      "c++ exercises/mine/CMakeFiles/parts.dir/main.cpp.o -o exercises/train_x_work libreducer.a",
+      "exercises/06_g/5_o/", "work/06.5_o/");
+  CHECK(with_own.compile ==
+        "c++ -o exercises/CMakeFiles/exercise_06_5_template.dir/work/06_g/5_o/reducer.cpp.o -c "
+        "../../work/06.5_o/reducer.cpp");
+  CHECK(with_own.link ==
+        "c++ exercises/mine/CMakeFiles/parts.dir/main.cpp.o "
+        "exercises/CMakeFiles/exercise_06_5_template.dir/work/06_g/5_o/reducer.cpp.o -o exercises/train_x_work "
+        "libreducer.a");
+}
