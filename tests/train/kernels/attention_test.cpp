@@ -186,7 +186,7 @@ TEST_CASE("attention refuses keys and values that do not fit", "[kernels]") {
   const Tensor kept = Tensor::zeros({1, 2, 3, 2}), other = Tensor::zeros({1, 2, 3, 1});
   cached_attention_forward(out, kept, kept.clone(), qkv, 2, 1);
   CHECK_THROWS_WITH(cached_attention_forward(out, kept, kept.clone(), qkv, 2, 2),
-                    ContainsSubstring("2 positions after 2 do not fit into room for 3"));
+                    ContainsSubstring("2 positions after 2 do not fit in a cache of 3"));
   CHECK_THROWS_AS(cached_attention_forward(out, kept, kept.clone(), qkv, 2, -1), ContractError);
   CHECK_THROWS_AS(cached_attention_forward(out, kept, other, qkv, 2, 0), ContractError);
   CHECK_THROWS_AS(cached_attention_forward(out, Tensor::zeros({1, 2, 3, 2}, DType::kFloat64), kept, qkv, 2, 0),
