@@ -77,7 +77,7 @@ int check_one(const Workspace& workspace, const Exercise& exercise) {
   build_given(workspace, concat("exercise_", exercise.target_name(), "_solution"));
   const auto run_judge = [&](const std::vector<std::string>& command) {
     const FinishedProcess finished = run(command, workspace.root, Collect::kOutput);
-    if (finished.exit_code != 0) throw Error("the judge failed; what it said is above");
+    if (finished.exit_code != 0) throw Error("the judge failed; its output is above");
     return finished.output;
   };
   const Gates gates = {.root = workspace.root, .programs = workspace.build / "exercises", .run = run_judge};
