@@ -1,5 +1,5 @@
-// The pair train_gpt_ddp and train_gpt_sharded as processes: the same losses and the same weights, and checkpoints that
-// each of them continues.
+// train_gpt_ddp and train_gpt_sharded, run as processes: both have the same losses and weights, and each resumes the
+// other's checkpoints.
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -17,7 +17,7 @@ using namespace lockstep;
 
 namespace {
 
-// A text, and the runs that have been trained on it.
+// A text, and the training runs on it.
 class Job {
  public:
   Job() { test::write_words(folder_.path() / "text.txt", 4000); }
@@ -49,7 +49,7 @@ class Job {
   [[nodiscard]] fs::path path(const std::string& name) const { return folder_ / name; }
   [[nodiscard]] fs::path run() const { return fs::directory_iterator(folder_.path() / "runs")->path(); }
 
-  // By step, then the last validation loss.
+  // The loss of each step, then the last validation loss.
   [[nodiscard]] std::vector<double> losses() const {
     std::vector<double> losses;
     const auto metrics = run::read_metrics(run() / "metrics.jsonl");
@@ -57,7 +57,7 @@ class Job {
     if (!metrics.empty()) losses.push_back(metrics.back().validation_loss.value_or(-1));
     return losses;
   }
-  // Of the checkpoint of step 4.
+  // A file of the checkpoint of step 4.
   [[nodiscard]] std::string file(const std::string& name) const {
     return read_file(run() / "checkpoints" / "step_00000004" / name);
   }
@@ -95,7 +95,8 @@ TEST_CASE("train_gpt_sharded writes the losses and the checkpoint of train_gpt_d
   }
 }
 
-TEST_CASE("so it does over TCP at two ranks, and with every option that both have", "[sharded][pair][multirank]") {
+TEST_CASE("at two ranks the trainers agree over TCP, and with every option that both have",
+          "[sharded][pair][multirank]") {
   struct Options {
     std::vector<std::string> more;
     std::vector<const char*> stages;  // of ZeRO
@@ -119,8 +120,8 @@ TEST_CASE("so it does over TCP at two ranks, and with every option that both hav
   }
 }
 
-TEST_CASE("a run goes on with any program and any number of ranks", "[sharded][pair][multirank]") {
-  // Steps 1 and 2 by one program, 3 and 4 by another; other numbers of ranks add up in another order.
+TEST_CASE("either trainer resumes a run, with any number of ranks", "[sharded][pair][multirank]") {
+  // One program runs steps 1 and 2, another 3 and 4. If the number of ranks changes, so does the order of additions.
   struct Leg {
     std::string program;
     int world_size;
@@ -139,14 +140,14 @@ TEST_CASE("a run goes on with any program and any number of ranks", "[sharded][p
   for (std::size_t i = 0; i < losses.size(); ++i) CHECK(losses[i] == Approx(expected.losses()[i]).epsilon(1e-4));
 }
 
-TEST_CASE("train_gpt_sharded with --zero 0 is train_gpt_ddp", "[sharded][pair][multirank]") {
+TEST_CASE("train_gpt_sharded with --zero 0 trains as train_gpt_ddp does", "[sharded][pair][multirank]") {
   const Job expected, found;
   require_success(expected.train("train_gpt_ddp", 2, {"--steps", "4"}));
   require_success(found.train("train_gpt_sharded", 2, {"--steps", "4", "--zero", "0"}));
   check_equal(found, expected);
 }
 
-TEST_CASE("sharded ranks export the initial weights of one process", "[sharded][pair][multirank]") {
+TEST_CASE("sharded ranks export the same initial weights as replicas", "[sharded][pair][multirank]") {
   const Job job;
   for (const std::string program : {"train_gpt_ddp", "train_gpt_sharded"})
     require_success(job.train(program, 3, {"--steps", "1", "--export-initial", job.path(program).string()}));
@@ -169,7 +170,7 @@ TEST_CASE("a full disk on rank 0 ends a sharded job with that error, and the las
   CHECK_FALSE(fs::exists(job.run() / "checkpoints" / "step_00000004"));
 }
 
-TEST_CASE("what sharded ranks cannot do is refused in a sentence", "[sharded]") {
+TEST_CASE("sharded ranks refuse in one sentence the options that they do not have", "[sharded]") {
   const Job job;
   const auto refusal = [&](const std::vector<std::string>& options) {
     const test::Finished finished = job.train("train_gpt_sharded", 2, options);
