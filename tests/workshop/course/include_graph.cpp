@@ -183,7 +183,7 @@ class Checker {
   void check_file(const std::string& path) {
     if (graph_.is_left_out(path)) return;
     const Names owners = owners_of(path);
-    if (owners.empty()) return report(path, " belongs to no target, and no lockstep_leave_out() gives a reason");
+    if (owners.empty()) return report(path, " belongs to no target, and no lockstep_leave_out() says why");
     const course::TextFile file = read_project_file(root_, path);
     for (std::size_t index = 0; index < file.lines.size(); ++index) {
       const auto include = parse_include(file.lines[index]);
