@@ -49,7 +49,7 @@ constexpr const char* kIncludeFolders[] = {"common/",          "common/gpu/",  "
                                            "common/workshop/", "chapters/",    "exercises/",    "tests/",
                                            "tests/gpu/",       "tests/ranks/", "tests/train/"};
 
-/// Targets that hide which of several backends is used. A target that lists one of them does not see behind it.
+/// Targets that hide which of several backends is used. A target that lists one of them does not see its dependencies.
 const Names kFacades = {"lockstep::cuda_runtime", "lockstep::nccl_library"};
 
 /// The number in a chapter folder's name; nothing for any other folder.
