@@ -31,7 +31,7 @@ struct InheritedSignals {
 
 /// How a program is started.
 struct ProcessStart {
-  std::vector<std::string> command = {};                     ///< A path, or a name to look up in PATH; arguments.
+  std::vector<std::string> command = {};                     ///< A path, or a name in PATH; then arguments.
   std::optional<std::vector<std::string>> environment = {};  ///< All of it, as NAME=value. Unset: this process's.
   std::filesystem::path folder = {};                         ///< Working directory. Empty: this process's.
   /// Descriptors for the new process, besides or instead of standard input, output and error. It gets no other
