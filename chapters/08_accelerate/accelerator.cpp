@@ -196,22 +196,11 @@ void Accelerator::init_trackers(const std::string& project_name, const nlohmann:
   std::filesystem::create_directories(folder, error);
   if (error) throw IoError(concat("making ", folder.string()), error.value());
   run::replace_file(folder / "config.json", dump_json(config, 2, BadUtf8::kReplace) + "\n");
-  for (const std::string& name : options_.log_with) trackers_.push_back(make_tracker(name, folder));
-}
-
-void Accelerator::log(const Scalars& values, std::int64_t step) {
-  for (const auto& tracker : trackers_) {
-    try {
-      tracker->log(values, step);
-    } catch (const IoError& error) {
-      if (!tracking_errors_.insert(error.what()).second) continue;  // warn once, not at each step
-      Logger("accelerator").warning(concat("values of step ", step, " are not logged: ", error.what()));
-    }
-  }
+  for (const std::string& name : options_.log_with) trackers_.add(run::make_tracker(name, folder));
 }
 
 void Accelerator::end_training() {
-  trackers_.clear();
+  trackers_.close();
   wait_for_everyone();
 }
 

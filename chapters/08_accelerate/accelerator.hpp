@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -24,7 +23,6 @@
 #include "08_accelerate/state/random_state.hpp"
 #include "08_accelerate/state/saved_objects.hpp"
 #include "08_accelerate/tracking/profile.hpp"
-#include "08_accelerate/tracking/tracker.hpp"
 #include "autograd/autocast.hpp"
 #include "autograd/variable.hpp"
 #include "base/mixed_precision.hpp"
@@ -33,6 +31,7 @@
 #include "optim/grad_scaler.hpp"
 #include "optim/optimizer.hpp"
 #include "optim/schedule.hpp"
+#include "run/tracker.hpp"
 
 namespace lockstep::accelerate {
 
@@ -193,11 +192,10 @@ class Accelerator : public PartialState {
 
   /// Makes the trackers named in log_with, in project_dir/logs/project_name, and writes config.json there. Does nothing
   /// except on the main process. @param config  The run's settings.
-  /// @throws UsageError, IoError  As make_tracker().
+  /// @throws UsageError, IoError  As run::make_tracker().
   void init_trackers(const std::string& project_name, const nlohmann::json& config = nlohmann::json::object());
-  /// Gives the values to all trackers, on the main process. If a tracker cannot write (a full disk), its values are
-  /// lost with a warning, and training goes on. @param step  The values' step.
-  void log(const Scalars& values, std::int64_t step);
+  /// Gives the values to all trackers, on the main process, as run::Trackers::log(). @param step  The values' step.
+  void log(const run::Scalars& values, std::int64_t step) { trackers_.log(values, step); }
   /// Closes the trackers; log() then does nothing. Waits for all ranks. Collective.
   void end_training();
 
@@ -236,9 +234,8 @@ class Accelerator : public PartialState {
   RandomState random_;
   std::unique_ptr<optim::GradScaler> scaler_;  // may be null
   SavedObjects saved_;
-  std::vector<std::unique_ptr<Tracker>> trackers_;  // on the main process
-  std::set<std::string> tracking_errors_;           // already warned about
-  std::optional<std::int64_t> next_save_;           // number of the next checkpoint; unset: after the existing ones
+  run::Trackers trackers_;                 // on the main process
+  std::optional<std::int64_t> next_save_;  // number of the next checkpoint; unset: after the existing ones
 };
 
 }  // namespace lockstep::accelerate

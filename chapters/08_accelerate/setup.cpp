@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "06_gpt_ddp/ddp/setup.hpp"
+#include "06_gpt_ddp/replica_check.hpp"
+#include "base/text.hpp"
+#include "run/run.hpp"
 
 namespace lockstep::accelerate {
 
@@ -21,10 +24,26 @@ AcceleratorOptions accelerator_options(const run::TrainOptions& options) {
           .ddp = ddp::ddp_options(options.parallel)};
 }
 
-void keep_state(run::Run& run, Accelerator& accelerator, ddp::DistributedDataParallel& ddp) {
-  ddp::connect(run, ddp);
-  if (std::optional<run::KeptState> scaler = accelerator.scaler_state())
-    run.checkpoints().add_state(std::move(*scaler));
+run::StepHooks step_hooks(Accelerator& accelerator, ddp::DistributedDataParallel& net) {
+  comm::ProcessGroup& group = accelerator.process_group();
+  return {.group = group,
+          .begin =
+              [&accelerator, &net](run::Run& run) {
+                ddp::connect(run, net);
+                if (std::optional<run::KeptState> scaler = accelerator.scaler_state())
+                  run.checkpoints().add_state(std::move(*scaler));
+              },
+          .complete =
+              [&net](run::StepResult& result) {
+                result.loss = net.average(result.loss);
+                result.exposed_communication = net.exposed_communication();
+              },
+          .check =
+              [&group, &net](const run::Run& run) {
+                if (ddp::replica_check_is_due(run))
+                  ddp::require_equal_parameters(net.module(), group, concat("after step ", run.step()));
+              },
+          .skips_updates = accelerator.scaler() != nullptr};
 }
 
 }  // namespace lockstep::accelerate

@@ -3,7 +3,7 @@
 /// Translates a training program's options for an accelerator.
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "08_accelerate/accelerator.hpp"
-#include "run/run.hpp"
+#include "run/step_hooks.hpp"
 #include "run/train_options.hpp"
 
 namespace lockstep::accelerate {
@@ -13,11 +13,10 @@ namespace lockstep::accelerate {
 /// launcher may choose the precision.
 [[nodiscard]] AcceleratorOptions accelerator_options(const run::TrainOptions& options);
 
-/// Saves the state that decides how gradients are added and scaled with the run's checkpoints, and restores it on
-/// resume: the order of `ddp`'s buckets, and the gradient scaler if there is one.
-/// @param run          Not resumed yet.
-/// @param accelerator  Outlives the run.
-/// @param ddp          Outlives the run.
-void keep_state(run::Run& run, Accelerator& accelerator, ddp::DistributedDataParallel& ddp);
+/// What a run does on every rank for the loop over `net`, so that the loop need not: averages the loss, reports the
+/// exposed communication, compares the replicas when it is due, lets a gradient scaler skip steps, and saves with each
+/// checkpoint what decides how gradients are added and scaled (the order of the buckets, the scaler).
+/// @param accelerator, net  Outlive the run.
+[[nodiscard]] run::StepHooks step_hooks(Accelerator& accelerator, ddp::DistributedDataParallel& net);
 
 }  // namespace lockstep::accelerate

@@ -5,14 +5,19 @@
 
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/json.hpp"
 #include "digits.hpp"
 #include "optim/clip.hpp"
 #include "support/accelerator.hpp"
 #include "support/captured_stderr.hpp"
+#include "support/event_file.hpp"
+#include "support/temporary_folder.hpp"
 
 using namespace lockstep;
 using namespace lockstep::test;
@@ -412,4 +417,20 @@ TEST_CASE("prepared loaders place batches on the accelerator's device, unless th
     samples += batch.size();
   }
   CHECK(samples == 9);
+}
+
+TEST_CASE("the accelerator's trackers write on the main process only, until end_training", "[accelerate][multirank]") {
+  const test::TemporaryFolder folder;
+  const auto outcomes = run_ranks(2, [&](comm::JobContext job) {
+    Accelerator accelerator({.project_dir = folder.path(), .log_with = {"jsonl", "tensorboard"}}, std::move(job));
+    accelerator.init_trackers("first try", {{"learning_rate", 0.5}, {"note", "Gr\xFF"}});  // in whatever encoding
+    accelerator.log({{"rank", static_cast<double>(accelerator.process_index())}}, 1);
+    accelerator.end_training();
+    accelerator.log({{"late", 1}}, 2);
+  });
+  for (const auto& outcome : outcomes) CHECK(outcome.message() == "");
+  const std::filesystem::path logs = folder / "logs" / "first try";
+  CHECK(read_file(logs / "metrics.jsonl") == "{\"step\":1,\"rank\":0.0}\n");
+  CHECK(parse_json(read_file(logs / "config.json")).at("learning_rate") == 0.5);
+  CHECK(test::read_event_files(logs) == test::EventScalars{{1, {{"rank", 0.0F}}}});
 }

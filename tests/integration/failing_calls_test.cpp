@@ -18,6 +18,7 @@
 #include "checkpoint/checkpoint.hpp"
 #include "run/run_folder.hpp"
 #include "support/catch.hpp"
+#include "support/event_file.hpp"
 #include "support/failing_call.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
@@ -47,7 +48,8 @@ class HalfARun {
                                            "--validate-every", "4",
                                            "--save-every",     "2",
                                            "--keep-last",      std::to_string(kKept),
-                                           "--check-replicas", "0"};
+                                           "--check-replicas", "0",
+                                           "--tensorboard"};
     const Finished finished = train(folder_.path(), options, {}, {"--inject", "rank=1 step=6 kill"});
     if (finished.exit_code != 128 + 9) throw Error("the first half did not go as planned: " + finished.err);
   }
@@ -80,6 +82,8 @@ class HalfARun {
 struct Traces {
   std::string weights;                      ///< model.safetensors of the last step; empty: there is none.
   std::map<int, double> losses;             ///< By step, of metrics.jsonl.
+  std::map<int, float> shown;               ///< The same, of the event files.
+  std::size_t event_files = 0;              ///< Their number.
   std::vector<std::string> events;          ///< Names, in order.
   std::vector<std::size_t> lines_of_logs;   ///< Of the ranks' logs.
   std::vector<std::string> good, problems;  ///< Checkpoints that verify, and what is wrong with others.
@@ -116,6 +120,10 @@ Traces traces_in(const fs::path& place) {
   for (const nlohmann::json& line : json_lines(*run / "metrics.jsonl")) {
     if (line.contains("step") && line.contains("loss")) traces.losses[line["step"]] = line["loss"];
   }
+  for (const auto& entry : fs::directory_iterator(*run))
+    traces.event_files += entry.path().filename().string().starts_with("events.out.tfevents.") ? 1 : 0;
+  for (const auto& [step, scalars] : test::read_event_files(*run))
+    traces.shown[static_cast<int>(step)] = scalars.at("loss");
   for (const nlohmann::json& event : json_lines(place / "logs" / "events.jsonl")) {
     const std::string name = event.at("event");
     // Ranks start and end in any order, but all of them do.
@@ -136,6 +144,7 @@ std::string missing_in(const Traces& traces, const Traces& whole) {
   std::string missing;
   if (traces.weights != whole.weights) missing += "the last step's weights; ";
   if (traces.losses != whole.losses) missing += "losses; ";
+  if (traces.shown != whole.shown) missing += "losses in TensorBoard; ";
   if (traces.events != whole.events) missing += "events; ";
   if (traces.lines_of_logs.size() != whole.lines_of_logs.size()) missing += "logs; ";
   return missing;
@@ -147,7 +156,8 @@ bool contains_any(const std::string& text, std::initializer_list<const char*> pa
 
 // Logs, reports and what is removed at the end: nothing that training needs.
 bool is_of_a_log(const std::string& what) {
-  return contains_any(what, {"/logs/", "metrics.jsonl", "report", "trace_rank", "rank_0.json", "rank_1.json", "pipe:"});
+  return contains_any(
+      what, {"/logs/", "metrics.jsonl", "tfevents", "report", "trace_rank", "rank_0.json", "rank_1.json", "pipe:"});
 }
 
 /// Where a trial went wrong; empty: nowhere. @param what  The library's line about the call that failed.
@@ -193,6 +203,8 @@ TEST_CASE("a system call that fails ends a training run with its name, or change
   const Traces whole = traces_in(undisturbed.path());
   REQUIRE_FALSE(whole.weights.empty());
   REQUIRE(whole.losses.size() == kSteps);
+  CHECK(whole.event_files == 2);  // of rank 0: before and after the kill
+  for (const auto& [step, loss] : whole.losses) CHECK(whole.shown.at(step) == static_cast<float>(loss));
   REQUIRE(whole.good.size() == kKept);
   const auto calls = test::chosen_calls(test::planned_calls({"launcher", "rank0", "rank1", "saver"}), 24);
   REQUIRE_FALSE(calls.empty());

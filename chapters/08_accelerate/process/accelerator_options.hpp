@@ -29,7 +29,7 @@ struct AcceleratorOptions {
   std::optional<optim::GradScalerOptions> grad_scaler{};
   std::filesystem::path project_dir = ".";  ///< Checkpoints are kept in its folder "checkpoints".
   int total_limit = 0;                      ///< Checkpoints to keep; 0: all.
-  std::vector<std::string> log_with{};      ///< Trackers that init_trackers() makes: see make_tracker().
+  std::vector<std::string> log_with{};      ///< Trackers that init_trackers() makes: see run::make_tracker().
 };
 
 }  // namespace lockstep::accelerate

@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=13 changed<=14
+// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=5 changed<=14
 // Trains a GPT on a text on any number of ranks, with an accelerator.  // CHANGED
 //
 // Cut a text into samples and build a model; then, step by step: predict every
@@ -7,7 +7,6 @@
 #include <array>
 
 #include "05_gpt_single_device/text_generator.hpp"
-#include "06_gpt_ddp/replica_check.hpp"  // NEW
 #include "08_accelerate/setup.hpp"  // NEW
 #include "autograd/autocast.hpp"
 #include "autograd/functions.hpp"
@@ -59,10 +58,9 @@ double accumulate_gradients(auto& run, auto& model, auto&& parts, auto& accelera
 
 int train(const run::TrainOptions& options) {
   accelerate::Accelerator accelerator(accelerate::accelerator_options(options));  // NEW
-  comm::ProcessGroup& group = accelerator.process_group();  // NEW
   const Device device = accelerator.device();  // CHANGED
   // The data: two parts of a text, each cut into samples of one context.
-  const data::Corpus corpus = run::load_corpus(options, group);  // CHANGED
+  const data::Corpus corpus = run::load_corpus(options, accelerator.process_group());  // CHANGED
   const data::Dataset& training = *corpus.training;
   const data::Dataset& validation = *corpus.validation;
   const auto config = options.model.config(corpus.vocabulary_size);
@@ -87,8 +85,7 @@ int train(const run::TrainOptions& options) {
       accelerator.prepare(model, *chosen, loader, validation_loader);  // NEW
   const run::RunSummary facts =
       run::summarize_text_run(options, corpus, model);
-  run::Run run(options, facts, group);  // CHANGED
-  accelerate::keep_state(run, accelerator, net.ddp());  // NEW
+  run::Run run(options, facts, accelerate::step_hooks(accelerator, net.ddp()));  // CHANGED
   const optim::Schedule schedule = options.schedule(run.last_step());
   run.resume(model, optimizer, sampler);
 
@@ -103,22 +100,17 @@ int train(const run::TrainOptions& options) {
       run.enter(run::Phase::kUpdate);
       const double gradient_norm = accelerator.clip_grad_norm(  // CHANGED
           model.parameters(), options.max_gradient_norm());
-      if (!accelerator.scaler())  // NEW
-        run.require_finite(gradient_norm);
+      run.require_finite(gradient_norm);
       const double learning_rate = schedule.at(run.step());
       optimizer.step(learning_rate);
-      mean_loss = net.ddp().average(mean_loss);  // NEW
       run.end_step({.loss = mean_loss,
                     .gradient_norm = gradient_norm,
-                    .exposed_communication = net.ddp().exposed_communication(),  // NEW
                     .learning_rate = learning_rate,
                     .epoch = epoch});
 
       if (run.validation_is_due())
         run.set_evaluation(evaluate(model, validation_batches, accelerator));  // CHANGED
       run.print_step();
-      if (ddp::replica_check_is_due(run))  // NEW
-        ddp::require_equal_parameters(model, group, concat("after step ", run.step()));  // NEW
       if (run.checkpoint_is_due())
         run.save(model, optimizer, sampler);
       if (run.is_finished()) break;

@@ -55,19 +55,7 @@ StepMetrics from_json(const nlohmann::json& json) {
   return metrics;
 }
 
-}  // namespace
-
-const char* name_of(Unit unit) noexcept { return unit == Unit::kSamples ? "samples" : "tokens"; }
-
-double StepMetrics::count_per_s() const noexcept {
-  return duration.count() > 0 ? static_cast<double>(count) / duration.count() * 1e3 : 0.0;
-}
-
-StepMetrics::Milliseconds StepMetrics::own_time() const noexcept {
-  return duration - exposed_communication.value_or(Milliseconds(0));
-}
-
-std::string to_line(const StepMetrics& metrics) {
+nlohmann::ordered_json to_ordered_json(const StepMetrics& metrics) {
   nlohmann::ordered_json json{{"step", metrics.step},
                               {"epoch", metrics.epoch},
                               {"loss", metrics.loss},
@@ -89,7 +77,30 @@ std::string to_line(const StepMetrics& metrics) {
   }
   if (!metrics.peak_memory_mib.empty()) json["peak_memory_mib"] = metrics.peak_memory_mib;
   if (!metrics.sample_ids.empty()) json["sample_ids"] = metrics.sample_ids;
-  return dump_json(json);
+  return json;
+}
+
+}  // namespace
+
+const char* name_of(Unit unit) noexcept { return unit == Unit::kSamples ? "samples" : "tokens"; }
+
+double StepMetrics::count_per_s() const noexcept {
+  return duration.count() > 0 ? static_cast<double>(count) / duration.count() * 1e3 : 0.0;
+}
+
+StepMetrics::Milliseconds StepMetrics::own_time() const noexcept {
+  return duration - exposed_communication.value_or(Milliseconds(0));
+}
+
+std::string to_line(const StepMetrics& metrics) { return dump_json(to_ordered_json(metrics)); }
+
+Scalars scalars_of(const StepMetrics& metrics) {
+  Scalars scalars;
+  const nlohmann::ordered_json json = to_ordered_json(metrics);
+  for (const auto& [name, value] : json.items())
+    if (value.is_number() && name != "step") scalars[name] = value.get<double>();
+  for (const auto& [name, score] : metrics.scores) scalars["scores/" + name] = score;
+  return scalars;
 }
 
 StepMetrics parse_metrics_line(std::string_view line) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/unique_fd.hpp"
+#include "run/tracker.hpp"
 
 namespace lockstep::run {
 
@@ -52,6 +53,9 @@ struct StepMetrics {
 
 /// One line without the newline.
 [[nodiscard]] std::string to_line(const StepMetrics& metrics);
+
+/// The numbers of the line, except the step and lists, by their names there; scores as "scores/accuracy".
+[[nodiscard]] Scalars scalars_of(const StepMetrics& metrics);
 
 /// @throws FormatError  Not a line written by to_line().
 [[nodiscard]] StepMetrics parse_metrics_line(std::string_view line);

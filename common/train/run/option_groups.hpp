@@ -58,6 +58,7 @@ struct OutputOptions {
   std::vector<std::filesystem::path> compare;  ///< Run folders whose losses the report draws too.
   std::filesystem::path export_initial;        ///< Where the initial weights are written; empty: nowhere.
   bool log_batches = false;                    ///< Adds each step's sample ids to metrics.jsonl.
+  bool tensorboard = false;                    ///< Writes the numbers of metrics.jsonl for TensorBoard too.
 };
 
 }  // namespace lockstep::run

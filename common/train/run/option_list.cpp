@@ -193,6 +193,10 @@ OptionList output_options(OutputOptions& output) {
                  "Write the initial weights to this safetensors file, to start another framework from them", nullptr,
                  "FILE"}),
       {&output.log_batches, "--log-batches", "Add each step's sample numbers to metrics.jsonl"},
+      {.field = &output.tensorboard,
+       .name = "--tensorboard",
+       .help = "Write the numbers of metrics.jsonl for TensorBoard too: event files in the run's folder",
+       .is_new = true},
   };
 }
 

@@ -68,14 +68,16 @@ void announce_resume(const Ranks& ranks, std::int64_t first_step) {
 
 }  // namespace
 
-Run::Run(const RunOptions& options, nlohmann::json saved_options, const RunSummary& facts, const Ranks& ranks)
+Run::Run(const RunOptions& options, nlohmann::json saved_options, const RunSummary& facts, const Ranks& ranks,
+         const StepHooks* hooks)
     : options_(options),
       facts_(facts),
       ranks_(ranks),
       log_({.last_step = options.total_steps(facts.training_samples),
             .batch_size = options.batch_size,
             .tokens_per_sample = facts.tokens_per_sample,
-            .logs_batches = options.output.log_batches},
+            .logs_batches = options.output.log_batches,
+            .has_tensorboard = options.output.tensorboard},
            ranks_),
       faults_(make_injector(ranks_.group())),
       stop_(options.stop_after, ranks_.world_size()),
@@ -84,6 +86,8 @@ Run::Run(const RunOptions& options, nlohmann::json saved_options, const RunSumma
       status_(ranks_, log_.last_step()) {
   if (ranks_.group() != nullptr) ranks_.group()->record_to(log_.recorder());
   files_.write_options(facts_);
+  if (hooks != nullptr) hooks_.emplace(*hooks);
+  if (hooks_ && hooks_->begin) hooks_->begin(*this);
   if (!ranks_.is_main()) return;
   Facts shown = describe(options_, facts_, ranks_);
   shown.emplace_back("run", folder().string());
@@ -117,6 +121,10 @@ double Run::require_finite(const autograd::Variable& loss) const {
   return value;
 }
 
+void Run::require_finite(double gradient_norm) const {
+  if (!hooks_ || !hooks_->skips_updates) require_finite(gradient_norm, "norm of the gradient");
+}
+
 void Run::require_finite(double value, const char* what) const {
   if (std::isfinite(value)) return;
   const std::string message =
@@ -129,13 +137,20 @@ void Run::require_finite(double value, const char* what) const {
 }
 
 void Run::end_step(const StepResult& result) {
-  stop_.count(log_.end(result, stop_.vote(step() + 1)));
+  StepResult of_all = result;
+  if (hooks_ && hooks_->complete) hooks_->complete(of_all);
+  stop_.count(log_.end(of_all, stop_.vote(step() + 1)));
   status_.write(log_.current());
 }
 
 bool Run::validation_is_due() {
   log_.clock().begin_aside();
   return is_multiple(step(), options_.output.validate_every) || step() == last_step();
+}
+
+void Run::print_step() {
+  log_.print();
+  if (hooks_ && hooks_->check) hooks_->check(*this);
 }
 
 bool Run::checkpoint_is_due() const { return is_multiple(step(), options_.checkpoints.save_every) || is_finished(); }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@
 #include "run/run_files.hpp"
 #include "run/run_options.hpp"
 #include "run/step.hpp"
+#include "run/step_hooks.hpp"
 #include "run/step_log.hpp"
 #include "run/stop_vote.hpp"
 
@@ -60,6 +62,10 @@ class Run {
   template <std::derived_from<RunOptions> Options>
   Run(const Options& options, const RunSummary& facts, comm::ProcessGroup& group)
       : Run(options, to_json(options), facts, Ranks(&group)) {}
+  /// The same for the ranks of `hooks`, which does around each step what a loop written for one process does not do.
+  template <std::derived_from<RunOptions> Options>
+  Run(const Options& options, const RunSummary& facts, const StepHooks& hooks)
+      : Run(options, to_json(options), facts, Ranks(&hooks.group), &hooks) {}
   /// The same for ranks of which several compute the same samples, each with a part of the model.
   /// @param data_ranks  Into how many shares a batch is divided: all ranks but one for each share pass
   ///                    BatchOf::kCountedElsewhere to begin_step().
@@ -106,9 +112,10 @@ class Run {
   /// The loss as a number. @throws Error  Not finite: names rank and step, what to try, the last checkpoint with finite
   /// losses, and the command that continues from it; on the other ranks the next collective throws the same error.
   [[nodiscard]] double require_finite(const autograd::Variable& loss) const;
-  /// The same for a number: if the gradient is not finite, the optimizer must not step.
-  /// @param what  Names the value in the message.
-  void require_finite(double value, const char* what = "norm of the gradient") const;
+  /// The same for the norm of the gradient: if it is not finite, the optimizer must not step.
+  void require_finite(double gradient_norm) const;
+  /// The same for another number. @param what  Names it in the message.
+  void require_finite(double value, const char* what) const;
   /// Ends the step. The ranks agree here on whether to stop.
   void end_step(const StepResult& result);
 
@@ -119,7 +126,7 @@ class Run {
   /// The same with further scores for metrics.jsonl and the report.
   void set_evaluation(const Evaluation& evaluation) { log_.set_evaluation(evaluation); }
   /// Shows the progress line and writes the step to metrics.jsonl.
-  void print_step() { log_.print(); }
+  void print_step();
   /// True if this step ends with a checkpoint.
   [[nodiscard]] bool checkpoint_is_due() const;
   /// Saves a checkpoint, atomically; with --async-save the file is written while training goes on. If the validation
@@ -149,7 +156,8 @@ class Run {
   [[nodiscard]] int finish();
 
  private:
-  Run(const RunOptions& options, nlohmann::json saved_options, const RunSummary& facts, const Ranks& ranks);
+  Run(const RunOptions& options, nlohmann::json saved_options, const RunSummary& facts, const Ranks& ranks,
+      const StepHooks* hooks = nullptr);
 
   RunOptions options_;
   RunSummary facts_;
@@ -160,6 +168,7 @@ class Run {
   RunFiles files_;
   Checkpoints checkpoints_;
   LauncherStatus status_;
+  std::optional<StepHooks> hooks_;
   std::string sample_;
 };
 

@@ -68,6 +68,10 @@ void StepLog::resume(const std::filesystem::path& metrics, std::int64_t step, De
   device_ = device;
   begin_ = trace::Clock::now();
   if (!ranks_.is_main()) return;
+  if (options_.has_tensorboard) {
+    const bool is_new = step_ == 0;
+    trackers_.add(make_tensorboard_tracker(metrics.parent_path(), is_new ? std::nullopt : std::optional(step_ + 1)));
+  }
   const std::optional<StepMetrics>& last = file_.emplace(metrics, step_).last_kept();
   if (!last || last->step != step_) return;
   // A run with no steps left ends with the numbers of its last step.
@@ -145,6 +149,7 @@ ProgressReport StepLog::progress() const {
 void StepLog::print() {
   if (!ranks_.is_main()) return;
   if (file_) file_->write(metrics_);
+  if (options_.has_tensorboard) trackers_.log(scalars_of(metrics_), step_);
   printer_.show(progress(),
                 metrics_.validation_loss ? ProgressPrinter::Keep::kPermanent : ProgressPrinter::Keep::kTransient);
 }

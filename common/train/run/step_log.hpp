@@ -16,6 +16,7 @@
 #include "run/ranks.hpp"
 #include "run/step.hpp"
 #include "run/step_clock.hpp"
+#include "run/tracker.hpp"
 #include "trace/recorder.hpp"
 
 namespace lockstep::run {
@@ -26,11 +27,12 @@ struct StepLogOptions {
   std::int64_t batch_size = 0;         ///< Samples per step over all ranks.
   std::int64_t tokens_per_sample = 0;  ///< 0: samples are counted, not tokens.
   bool logs_batches = false;           ///< Also logs the samples of each step.
+  bool has_tensorboard = false;        ///< Also writes event files, next to metrics.jsonl.
 };
 
-/// Times and counts a run's steps on every rank, and shows them on the main rank: on the progress line and in
-/// metrics.jsonl. Order of calls: resume; per step begin, end, set_evaluation if there is one, print. All ranks call
-/// begin, end and print in the same order. Thread safety: none.
+/// Times and counts a run's steps on every rank, and shows them on the main rank: on the progress line, in
+/// metrics.jsonl and, if chosen, in TensorBoard. Order of calls: resume; per step begin, end, set_evaluation if there
+/// is one, print. All ranks call begin, end and print in the same order. Thread safety: none.
 class StepLog {
  public:
   /// @throws FormatError  As detect_progress_style().
@@ -84,6 +86,7 @@ class StepLog {
   StepClock clock_;
   ProgressPrinter printer_;
   std::optional<MetricsFile> file_;  // main rank only, from resume() on
+  Trackers trackers_;                // likewise
   std::int64_t step_ = 0;
   std::int64_t first_step_ = 0;
   StepMetrics metrics_;

@@ -1,11 +1,14 @@
 // Runs whose losses stop being numbers, and runs whose logs, reports and disks fail: what is kept, what is said, and
 // how the training goes on.
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <iostream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -25,6 +28,8 @@
 #include "run/way_back.hpp"
 #include "support/captured_stderr.hpp"
 #include "support/catch.hpp"
+#include "support/event_file.hpp"
+#include "support/file_size_limit.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace lockstep;
@@ -129,6 +134,14 @@ std::vector<std::int64_t> logged_steps(const Ended& ended) {
   std::vector<std::int64_t> steps;
   for (const run::StepMetrics& step : run::read_metrics(ended.run / "metrics.jsonl")) steps.push_back(step.step);
   return steps;
+}
+
+// Bytes of metrics.jsonl or of an event file.
+std::uintmax_t smallest_log(const fs::path& run) {
+  std::uintmax_t smallest = fs::file_size(run / "metrics.jsonl");
+  for (const auto& entry : fs::directory_iterator(run))
+    if (entry.path().filename().string().starts_with("events.")) smallest = std::min(smallest, entry.file_size());
+  return smallest;
 }
 
 using Names = std::vector<std::string>;
@@ -325,6 +338,37 @@ TEST_CASE("a log that cannot be written for a while has the later steps on lines
   std::vector<std::int64_t> steps;
   for (const run::StepMetrics& step : run::read_metrics(path)) steps.push_back(step.step);
   CHECK(steps == std::vector<std::int64_t>{3, 4});
+}
+
+TEST_CASE("event files have the numbers of metrics.jsonl, also of a run that goes on, and after a full disk",
+          "[run][tracker]") {
+  const test::TemporaryFolder folder;
+  run::RunOptions options = in(folder);
+  options.output.tensorboard = true;
+  options.stop_after = 5;
+  const Ended stopped = train(options);
+  CHECK(stopped.error.empty());
+  fs::remove_all(run::checkpoints_of(stopped.run) / "step_00000005");  // step 5 is done again, as after a kill
+  std::optional<test::FileSizeLimit> full;
+  const Ended again = train(resumed(stopped), {.after_step = [&](const fs::path& run, std::int64_t step) {
+                              full.reset();
+                              if (step == 7) full.emplace(smallest_log(run));  // until step 8
+                            }});
+  CHECK(again.error.empty());
+  CHECK(again.exit_code == 0);
+  CHECK(logged_steps(again) == std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 8});
+  const test::EventScalars shown = test::read_event_files(again.run);
+  CHECK(shown.size() == 7);
+  for (const run::StepMetrics& step : run::read_metrics(again.run / "metrics.jsonl")) {
+    test::EventScalars::mapped_type expected;
+    for (const auto& [name, value] : run::scalars_of(step)) expected[name] = static_cast<float>(value);
+    CHECK(shown.at(step.step) == expected);
+    CHECK(expected.at("loss") == static_cast<float>(step.loss));
+    CHECK(expected.contains("validation_loss") == (step.step % 2 == 0));
+  }
+  for (const char* const name : {"learning_rate", "samples_per_s", "step_ms"}) CHECK(shown.at(8).contains(name));
+  CHECK_THAT(again.err,
+             ContainsSubstring("steps are missing in its log") && ContainsSubstring("values of step 7 are not logged"));
 }
 
 TEST_CASE("an options.json that is torn is read from the newest checkpoint", "[run]") {

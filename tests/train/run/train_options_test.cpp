@@ -133,6 +133,7 @@ TEST_CASE("help lists every option with its default", "[run]") {
                              "--compare",
                              "--export-initial",
                              "--log-batches",
+                             "--tensorboard",
                              "--validation-data",
                              "--tokenizer",
                              "--vocabulary-size",
@@ -313,6 +314,7 @@ TEST_CASE("the options of a run of November 2026 are still read, each into its o
   "validation_data": "/data/other.txt", "vocabulary_size": 300, "warmup_steps": 7, "weight_decay": 0.2})");
   nlohmann::json expected = saved;
   expected["windows"] = "fixed";  // added later
+  expected["tensorboard"] = false;
   CHECK(to_json(options_from_json(saved)) == expected);
   const nlohmann::json defaults = to_json(TrainOptions());
   for (const auto& [name, value] : saved.items()) {

@@ -1,4 +1,4 @@
-#include "08_accelerate/tracking/scalar_names.hpp"
+#include "run/scalar_names.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "base/utf8.hpp"
 
-namespace lockstep::accelerate {
+namespace lockstep::run {
 namespace {
 
 std::string as_utf8(std::string_view text) {
@@ -42,4 +42,4 @@ std::vector<std::pair<std::string, double>> named_scalars(const Scalars& values,
   return scalars;
 }
 
-}  // namespace lockstep::accelerate
+}  // namespace lockstep::run

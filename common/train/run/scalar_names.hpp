@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "08_accelerate/tracking/tracker.hpp"
+#include "run/tracker.hpp"
 
-namespace lockstep::accelerate {
+namespace lockstep::run {
 
 /// `values` in their order, with names that are UTF-8 (U+FFFD replaces invalid bytes), not `reserved`, and all
 /// different: readers of JSON keep one of two equal names, and TensorBoard drops an event with a tag that is not UTF-8.
@@ -17,4 +17,4 @@ namespace lockstep::accelerate {
 [[nodiscard]] std::vector<std::pair<std::string, double>> named_scalars(const Scalars& values,
                                                                         std::string_view reserved = {});
 
-}  // namespace lockstep::accelerate
+}  // namespace lockstep::run

@@ -1,4 +1,4 @@
-#include "08_accelerate/tracking/record_file.hpp"
+#include "run/record_file.hpp"
 
 #include <fcntl.h>
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 #include "base/file.hpp"
 #include "base/log.hpp"
 
-namespace lockstep::accelerate {
+namespace lockstep::run {
 namespace {
 
 // Always 0 for a pipe or a device.
@@ -49,7 +49,6 @@ RecordFile::RecordFile(std::filesystem::path path, Records records)
     : path_(std::move(path)), file_(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
   if (!file_.is_open()) throw IoError(concat("opening ", path_.string()), errno);
   if (records == Records::kLines) remove_torn_line();
-  is_new_ = end_of(file_.get()) == 0;
 }
 
 void RecordFile::remove_torn_line() {
@@ -70,4 +69,4 @@ void RecordFile::append(std::string_view record) {
   }
 }
 
-}  // namespace lockstep::accelerate
+}  // namespace lockstep::run

@@ -1,11 +1,15 @@
 // TensorBoard's event files: protocol buffers in TensorFlow's record format, both written by hand.
 //
 // A record is: length (8 bytes), checksum of these 8 bytes (4), data, checksum of the data (4); all little-endian. The
-// data are a protocol buffer `Event`; four of its fields are used. In a protocol buffer, each field begins with a key:
+// data are a protocol buffer `Event`; five of its fields are used. In a protocol buffer, each field begins with a key:
 // its number times 8, plus how its value is written: 0 a varint, 1 eight bytes, 2 a length and as many bytes, 5 four.
 //
-//   Event:   1 wall_time (double)  2 step (int64)  3 file_version (string)  5 summary (Summary)
+//   Event:   1 wall_time (double)  2 step (int64)  3 file_version (string)  5 summary (Summary)  7 session_log
 //   Summary: 1 value (Value, repeated)             Value: 1 tag (string)  2 simple_value (float)
+//   SessionLog: 1 status (1: start)
+//
+// TensorBoard reads a folder's files in the order of their names. A session that starts at step n (PyTorch's
+// SummaryWriter(purge_step=n)) makes it forget the values of earlier files from step n on.
 //
 // Sources: tensorflow/core/util/event.proto, framework/summary.proto, lib/io/record_writer.h (TensorFlow 2).
 #include <unistd.h>
@@ -13,15 +17,17 @@
 #include <array>
 #include <bit>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 
-#include "08_accelerate/tracking/record_file.hpp"
-#include "08_accelerate/tracking/scalar_names.hpp"
-#include "08_accelerate/tracking/tracker.hpp"
 #include "base/error.hpp"
+#include "run/record_file.hpp"
+#include "run/scalar_names.hpp"
+#include "run/tracker.hpp"
 
-namespace lockstep::accelerate {
+namespace lockstep::run {
 namespace {
 
 // CRC-32C (Castagnoli, 1993): polynomial 0x1EDC6F41, bits reflected.
@@ -91,25 +97,39 @@ std::string file_name() {
                 '.', ::getpid());
 }
 
+std::string step_of(std::int64_t step) { return key(2, Wire::kVarint) + varint(static_cast<std::uint64_t>(step)); }
+
+std::string head_of_file(std::optional<std::int64_t> first_step) {
+  const std::string version = record_of(event_now() + bytes_field(3, "brain.Event:2"));
+  if (!first_step) return version;
+  const std::string start = key(1, Wire::kVarint) + varint(1);
+  return version + record_of(event_now() + step_of(*first_step) + bytes_field(7, start));
+}
+
 class TensorBoardTracker final : public Tracker {
  public:
-  explicit TensorBoardTracker(const std::filesystem::path& folder) : file_(folder / file_name(), Records::kBytes) {
-    if (file_.is_new()) file_.append(record_of(event_now() + bytes_field(3, "brain.Event:2")));
-  }
+  TensorBoardTracker(std::filesystem::path folder, std::optional<std::int64_t> first_step)
+      : folder_(std::move(folder)), first_step_(first_step) {}
 
   void log(const Scalars& values, std::int64_t step) override {
-    const std::string number = key(2, Wire::kVarint) + varint(static_cast<std::uint64_t>(step));
-    file_.append(record_of(event_now() + number + bytes_field(5, summary_of(values))));
+    if (!file_) file_.emplace(folder_ / file_name(), Records::kBytes);
+    const std::string head = has_head_ ? "" : head_of_file(first_step_);
+    file_->append(head + record_of(event_now() + step_of(step) + bytes_field(5, summary_of(values))));
+    has_head_ = true;
   }
 
  private:
-  RecordFile file_;
+  std::filesystem::path folder_;
+  std::optional<std::int64_t> first_step_;
+  std::optional<RecordFile> file_;
+  bool has_head_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Tracker> make_tensorboard_tracker(const std::filesystem::path& folder) {
-  return std::make_unique<TensorBoardTracker>(folder);
+std::unique_ptr<Tracker> make_tensorboard_tracker(const std::filesystem::path& folder,
+                                                  std::optional<std::int64_t> first_step) {
+  return std::make_unique<TensorBoardTracker>(folder, first_step);
 }
 
-}  // namespace lockstep::accelerate
+}  // namespace lockstep::run

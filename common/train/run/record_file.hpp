@@ -6,7 +6,7 @@
 
 #include "base/unique_fd.hpp"
 
-namespace lockstep::accelerate {
+namespace lockstep::run {
 
 /// The format of a file's records.
 enum class Records {
@@ -22,15 +22,12 @@ class RecordFile {
   RecordFile(std::filesystem::path path, Records records);
   /// @throws IoError  For example, the disk is full; names the file, which is unchanged.
   void append(std::string_view record);
-  /// Whether the file had no record when it was opened.
-  [[nodiscard]] bool is_new() const noexcept { return is_new_; }
 
  private:
   void remove_torn_line();
 
   std::filesystem::path path_;
   UniqueFd file_;
-  bool is_new_ = true;
 };
 
-}  // namespace lockstep::accelerate
+}  // namespace lockstep::run
