@@ -7,16 +7,18 @@ const fs = require('node:fs');
 const path = require('node:path');
 const test = require('node:test');
 const {pathToFileURL} = require('node:url');
-const {launch, visit} = require('./browser.js');
+const {launch, visit, show, problemsOf} = require('./browser.js');
 
 const site = process.env.LOCKSTEP_SITE || path.resolve(__dirname, '..', '..', 'build', 'docs', 'site');
-const axe = require.resolve('axe-core/axe.min.js');
-const pages = [
-  'index.html', 'contents.html', 'chapters/00_why_many_gpus/index.html', 'chapters/02_ring_all_reduce/index.html',
-  'chapters/05_gpt_single_device/index.html', 'docs/glossary.html', 'docs/troubleshooting.html', 'docs/adr/index.html',
-  'exercises/02_ring_all_reduce/1_reduce_scatter/TASK.html', 'pairs/train_gpt_ddp.html', 'reference/index.html',
-  'reference/names.html', 'reference/comm/process_group.html',
-  'source/chapters/02_ring_all_reduce/ring_process_group.cpp.html',
+// Of every kind; lessons with panels are opened by lessons.test.js. Those of `onEveryScreen` are seen in both colours at both
+// widths, the others once in each: colours and layouts are the same style sheets.
+const onEveryScreen = [
+  'index.html', 'chapters/05_gpt_single_device/index.html', 'exercises/02_ring_all_reduce/1_reduce_scatter/TASK.html',
+  'pairs/train_gpt_ddp.html', 'reference/comm/process_group.html',
+];
+const others = [
+  'contents.html', 'docs/glossary.html', 'docs/troubleshooting.html', 'docs/adr/index.html', 'panels/index.html',
+  'reference/index.html', 'reference/names.html', 'source/chapters/02_ring_all_reduce/ring_process_group.cpp.html',
 ];
 const isBuilt = fs.existsSync(path.join(site, 'index.html'));
 const options = {skip: isBuilt ? false : `there is no site in ${site}: run ./lockstep docs`, timeout: 180000};
@@ -30,20 +32,18 @@ test.after(() => browser?.close());
 // Not joined as a path: an address may end in a fragment.
 const open = (address, settings) => visit(browser, `${pathToFileURL(site).href}/${address}`, settings);
 
-for (const colorScheme of ['light', 'dark']) {
-  for (const width of [1280, 390]) {
-    test(`pages are accessible and fit, ${colorScheme}, ${width} wide`, options, async () => {
-      for (const address of pages) {
-        const {page, complaints, close} = await open(address, {width, colorScheme});
-        await page.addScriptTag({path: axe});  // lessons.test.js looks into the frames: from a disk, axe may not
-        const {violations} = await page.evaluate(() => axe.run(document, {preload: false, iframes: false, resultTypes: ['violations']}));
-        assert.deepEqual(violations.map(each => `${each.id}: ${each.nodes[0].target}`), [], address);
-        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${address} is too wide`);
-        assert.deepEqual(complaints, [], address);
-        await close();
-      }
-    });
-  }
+const screens = [{width: 1280, colorScheme: 'light'}, {width: 390, colorScheme: 'dark'}, {width: 390, colorScheme: 'light'}, {width: 1280, colorScheme: 'dark'}];
+
+for (const address of [...onEveryScreen, ...others]) {
+  test(`${address}: accessible, and no wider than the screen`, options, async () => {
+    const {page, complaints, close} = await open(address, screens[0]);
+    for (const screen of onEveryScreen.includes(address) ? screens : screens.slice(0, 2)) {
+      await show(page, screen);
+      assert.deepEqual(await problemsOf(page), [], `${screen.width} px, ${screen.colorScheme}`);
+    }
+    assert.deepEqual(complaints, []);
+    await close();
+  });
 }
 
 test('the search finds a section by keyboard alone', options, async () => {
