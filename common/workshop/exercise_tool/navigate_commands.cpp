@@ -107,6 +107,21 @@ std::size_t title_columns(const Workspace& workspace, std::size_t columns) {
   return std::min(longest, columns > others + kLeast ? columns - others : kLeast);
 }
 
+// "12 of 50 passed", and behind it those of the lecturer, if there are any.
+std::string passed_text(const Workspace& workspace) {
+  struct Count {
+    int passed = 0, all = 0;
+  } course, lecturers;
+  for (const Exercise& exercise : workspace.catalogue) {
+    Count& count = exercise.is_lecturers() ? lecturers : course;
+    ++count.all;
+    if (state_of(workspace, exercise) == ExerciseState::kPassed) ++count.passed;
+  }
+  std::string text = concat(course.passed, " of ", course.all, " passed");
+  if (lecturers.all > 0) text += concat(", and ", lecturers.passed, " of ", lecturers.all, " of your lecturer's own");
+  return text;
+}
+
 }  // namespace
 
 int start(const Arguments& arguments) {
@@ -147,10 +162,8 @@ int progress(const Arguments& arguments) {
   const Workspace workspace = open_workspace();
   const std::size_t room = title_columns(workspace, prose_columns());
   std::string chapter;
-  std::size_t passed = 0;
   for (const Exercise& exercise : workspace.catalogue) {
     const ExerciseState state = state_of(workspace, exercise);
-    if (state == ExerciseState::kPassed) ++passed;
     if (exercise.chapter != chapter) std::cout << "\n" << exercise.chapter << "\n";
     chapter = exercise.chapter;
     std::cout << progress_line(exercise, room, word_for(state));
@@ -158,7 +171,7 @@ int progress(const Arguments& arguments) {
   std::cout << "\ncases for detectives\n" << case_list(workspace.root, read_cases(workspace.root), "");
   const std::string predictions = prediction_list(workspace.root);
   if (!predictions.empty()) std::cout << "\npredictions\n" << predictions;
-  std::cout << "\n" << passed << " of " << workspace.catalogue.size() << " passed\n\n";
+  std::cout << "\n" << passed_text(workspace) << "\n\n";
   std::cout << next_step_text(workspace, prose_columns());
   return 0;
 }
