@@ -91,8 +91,8 @@ std::string progress_line(const Exercise& exercise, std::size_t title_columns, c
   std::string title = exercise.title;
   if (title.size() > title_columns) title = title.substr(0, title_columns - 3) + "...";
   title.resize(title_columns, ' ');
-  return concat("  ", exercise.id, "  ", title, exercise.minutes < 10 ? "   " : "  ", exercise.minutes, " min",
-                state.empty() ? "" : "  ", state, "\n");
+  return concat("  ", exercise.id, exercise.id.size() > 4 ? " " : "  ", title, exercise.minutes < 10 ? "   " : "  ",
+                exercise.minutes, " min", state.empty() ? "" : "  ", state, "\n");
 }
 
 // Columns for titles: those of the longest, if there is room beside id, minutes and state.
