@@ -20,6 +20,8 @@ const others = [
   'contents.html', 'docs/glossary.html', 'docs/troubleshooting.html', 'docs/adr/index.html', 'panels/index.html',
   'reference/index.html', 'reference/names.html', 'source/chapters/02_ring_all_reduce/ring_process_group.cpp.html',
 ];
+const lessons = fs.existsSync(path.join(site, 'chapters'))
+    ? fs.readdirSync(path.join(site, 'chapters')).filter(name => /^\d\d_/.test(name)).map(name => `chapters/${name}/index.html`) : [];
 const isBuilt = fs.existsSync(path.join(site, 'index.html'));
 const options = {skip: isBuilt ? false : `there is no site in ${site}: run ./lockstep docs`, timeout: 180000};
 
@@ -45,6 +47,62 @@ for (const address of [...onEveryScreen, ...others]) {
     await close();
   });
 }
+
+// What can be moved sideways in the page, with all answers unfolded, and whether the hint below it is seen.
+const slidersOf = page => page.evaluate(async () => {
+  for (const each of document.querySelectorAll('details')) each.open = true;
+  await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));  // hints follow the next layout
+  return [...document.querySelectorAll('.code pre, .text .scroll, .picture')].filter(box => box.offsetParent && !box.closest('.panel')).map(box => ({
+    is: `${box.className || box.parentElement.className}: ${box.textContent.slice(0, 60)}`, isCode: box.matches('pre'), isPicture: box.matches('.picture'),
+    slides: box.scrollWidth > box.clientWidth, saysSo: box.nextElementSibling?.matches('.slides:not([hidden])') ?? false,
+  }));
+});
+
+test('no code scrolls sideways on a desk; on a phone, what does says so', options, async () => {
+  const {page, close} = await open('index.html', {width: 1440});
+  let tables = 0, pictures = 0;
+  for (const address of lessons) {
+    await page.setViewportSize({width: 1440, height: 900});
+    await page.goto(`${pathToFileURL(site).href}/${address}`);
+    assert.deepEqual((await slidersOf(page)).filter(each => each.isCode && each.slides), [], address);
+    await page.setViewportSize({width: 390, height: 844});
+    const onPhone = await slidersOf(page);
+    assert.deepEqual(onPhone.filter(each => each.slides !== each.saysSo), [], address);
+    tables += onPhone.filter(each => each.isCode && each.slides).length;
+    pictures += onPhone.filter(each => each.isPicture && each.slides).length;
+  }
+  assert.ok(tables > 10 && pictures > 10, `${tables} tables in code and ${pictures} pictures slide`);
+  await close();
+});
+
+test('on a phone, Copy appears with a tap and hides nothing', options, async () => {
+  const {page, close} = await open('chapters/02_ring_all_reduce/index.html', {width: 390, height: 844, hasTouch: true, isMobile: true});
+  const box = page.locator('.text > .code').first(), copy = box.locator('.copy');
+  assert.equal(await copy.isVisible(), false);
+  await box.locator('pre').tap();
+  assert.equal(await copy.isVisible(), true);
+  const covered = await copy.evaluate(button => {
+    const mine = button.getBoundingClientRect();
+    return [...document.querySelectorAll('main pre, main p, main li')].filter(each => {
+      const other = each.getBoundingClientRect();
+      return other.bottom > mine.top && other.top < mine.bottom && other.right > mine.left && other.left < mine.right;
+    }).map(each => each.textContent);
+  });
+  assert.deepEqual(covered, []);
+  await close();
+});
+
+test('the two commands are on the first screen of the front page', options, async () => {
+  const {page, close} = await open('index.html');
+  for (const [width, height] of [[1366, 650], [390, 844]]) {
+    await page.setViewportSize({width, height});
+    for (const command of ['./lockstep train', './lockstep test']) {
+      const place = await page.getByText(command, {exact: true}).first().boundingBox();
+      assert.ok(place && place.y >= 0 && place.y + place.height <= height, `${command} at ${width}x${height}: ${JSON.stringify(place)}`);
+    }
+  }
+  await close();
+});
 
 test('the search finds a section by keyboard alone', options, async () => {
   const {page, complaints, close} = await open('docs/learner.html');
