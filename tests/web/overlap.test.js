@@ -34,8 +34,7 @@ const eventsOf = file => JSON.parse(fs.readFileSync(file, 'utf8')).traceEvents.f
 
 test('one bucket of all gradients takes as long as link_budget says', async () => {
   const {page, close} = await open(browser, 'overlap');
-  await type(page, 'bucket', 1000);
-  await type(page, 'first', 1000);
+  await page.click('#one-bucket');
   for (const [size, gpus, link] of [['tiny', 4, '10 GbE'], ['small', 8, 'PCIe 3 x16'], ['124m', 64, 'InfiniBand NDR'], ['tutorial', 2, '100 GbE']]) {
     await page.selectOption('#model', size);
     await page.selectOption('#link', link);
@@ -47,7 +46,11 @@ test('one bucket of all gradients takes as long as link_budget says', async () =
     assert.equal(await figure(page, 'exposed'), `${ring[6]} ms`, 'nothing is hidden');
     assert.equal(await figure(page, 'hidden'), '0 µs');
     assert.equal((await rowsShown(page)).length, 1);
+    assert.match(await page.textContent('#status'), /^1 bucket for/);
   }
+  await page.click('#course-sizes');
+  assert.deepEqual([await page.inputValue('#bucket-value'), await page.inputValue('#first-value')], ['25', '1']);
+  assert.ok((await rowsShown(page)).length > 1);
   await close();
 });
 
@@ -114,7 +117,7 @@ test('a real run\u2019s trace: buckets, times and exposed communication', async 
     await each.waitForSelector('#step');
   }), []);
   await page.click('#trace-leave');
-  assert.equal(await page.isVisible('#controls'), true);
+  assert.equal(await page.isVisible('#settings'), true);
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -144,6 +147,9 @@ test('keyboard alone: bucket size and model', async () => {
   await page.keyboard.press('End');
   assert.equal(await page.inputValue('#bucket-value'), '1000');
   assert.match(await page.textContent('#status'), /^2 buckets/);
+  await page.focus('#one-bucket');
+  await page.keyboard.press('Enter');
+  assert.match(await page.textContent('#status'), /^1 bucket for 124 million/);
   await page.focus('#model');
   await page.keyboard.press('t');
   assert.match(await page.textContent('#status'), /0\.84 million/);
