@@ -129,7 +129,7 @@ test('messages cover no rank, no other message, and no edge of the picture', () 
   }
 });
 
-for (const [width, height] of [[1366, 650], [390, 844]]) {
+for (const [width, height] of [[1366, 650], [680, 650], [390, 844]]) {  // 680: the frame in a lesson
   test(`picture, holdings and the row of Play fit on a screen of ${width} x ${height} with 8 ranks`, async () => {
     const {page, close} = await open(browser, 'ring', {width, height});
     const kSiteHeader = 60;
