@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const {after, before, test} = require('node:test');
-const {launch, open, problemsWith, type, panelFolder} = require('./browser.js');
+const {launch, open, problemsWith, set, panelFolder} = require('./browser.js');
 const {run, tableBelow} = require('./programs.js');
 const model = require(path.join(panelFolder, 'overlap_model.js'));
 
@@ -36,9 +36,7 @@ test('one bucket of all gradients takes as long as link_budget says', async () =
   const {page, close} = await open(browser, 'overlap');
   await page.click('#one-bucket');
   for (const [size, gpus, link] of [['tiny', 4, '10 GbE'], ['small', 8, 'PCIe 3 x16'], ['124m', 64, 'InfiniBand NDR'], ['tutorial', 2, '100 GbE']]) {
-    await page.selectOption('#model', size);
-    await page.selectOption('#link', link);
-    await type(page, 'ranks', gpus);
+    await set(page, {model: size, link, ranks: gpus});
     const bytes = 4 * model.parametersOf(model.modelNamed(size)).reduce((sum, {count}) => sum + count, 0);
     const {rows} = tableBelow(run('link_budget', '--megabytes', bytes / 1e6, '--gpus', gpus, '--link', link), 'algorithm');
     const ring = rows.find(([name]) => name === 'ring');
@@ -72,7 +70,7 @@ test('communication is hidden or exposed, and smaller buckets leave earlier', as
   const {page, complaints, close} = await open(browser, 'overlap');
   const all = [];
   for (const mib of [1000, 100, 25, 5]) {
-    await type(page, 'bucket', mib);
+    await set(page, {bucket: mib});
     const [together, hidden, exposed] = await Promise.all(['communication', 'hidden', 'exposed'].map(async id => milliseconds(await figure(page, id))));
     assert.ok(Math.abs(together - hidden - exposed) <= 0.01 * together, `${together} = ${hidden} + ${exposed}, to three digits`);
     all.push(exposed);
