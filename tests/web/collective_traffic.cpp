@@ -4,9 +4,12 @@
 // it received:
 //   all_gather tree 72 bytes 1 messages: 0.. .1. ..2
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
