@@ -39,18 +39,6 @@ async function type(page, id, value) {
   await page.fill(`#${id}-value`, String(value));
 }
 
-// Sets controls by their ids, number fields and choices, within the page: much faster than by keyboard and mouse.
-async function set(page, values) {
-  await page.evaluate(all => {
-    for (const [id, value] of Object.entries(all)) {
-      const control = document.getElementById(`${id}-value`) ?? document.getElementById(id);
-      control.value = value;
-      if (control.value !== String(value)) throw new Error(`${id} does not take ${value}`);
-      control.dispatchEvent(new Event(control.tagName === 'SELECT' ? 'change' : 'input', {bubbles: true}));
-    }
-  }, values);
-}
-
 // Rules of accessibility that the page breaks, and how much wider than the screen it is: nothing, it should be. Or the
 // rules that a frame of the page breaks.
 async function problemsOf(page, frame = page.mainFrame()) {
@@ -75,4 +63,4 @@ async function problemsWith(browser, panel, prepare) {
   return problems;
 }
 
-module.exports = {launch, visit, open, type, set, problemsOf, problemsWith, panels, panelFolder, root, chromiumPath};
+module.exports = {launch, visit, open, type, problemsOf, problemsWith, panels, panelFolder, root, chromiumPath};

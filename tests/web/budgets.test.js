@@ -5,7 +5,8 @@ const assert = require('node:assert/strict');
 const path = require('node:path');
 const {spawnSync} = require('node:child_process');
 const {after, before, test} = require('node:test');
-const {launch, open, set, panelFolder} = require('./browser.js');
+const {launch, open, panelFolder} = require('./browser.js');
+const {set} = require('./controls.js');
 const {run, tableBelow, folder} = require('./programs.js');
 const model = require(path.join(panelFolder, 'budget_model.js'));
 

@@ -6,7 +6,8 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const {after, before, test} = require('node:test');
-const {launch, open, problemsWith, set, panelFolder} = require('./browser.js');
+const {launch, open, problemsWith, panelFolder} = require('./browser.js');
+const {set} = require('./controls.js');
 const {run, tableBelow} = require('./programs.js');
 const model = require(path.join(panelFolder, 'overlap_model.js'));
 

@@ -6,7 +6,8 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const {after, before, test} = require('node:test');
-const {launch, open, panelFolder, problemsWith, set} = require('./browser.js');
+const {launch, open, panelFolder, problemsWith} = require('./browser.js');
+const {set} = require('./controls.js');
 const {run, tableBelow} = require('./programs.js');
 const [model, geometry, numbers] = ['collective_model', 'ring_geometry', 'numbers'].map(name => require(path.join(panelFolder, `${name}.js`)));
 

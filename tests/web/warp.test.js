@@ -7,7 +7,8 @@ const os = require('node:os');
 const path = require('node:path');
 const {spawnSync} = require('node:child_process');
 const {after, before, test} = require('node:test');
-const {launch, open, problemsWith, set, root} = require('./browser.js');
+const {launch, open, problemsWith, root} = require('./browser.js');
+const {set} = require('./controls.js');
 const {folder: bin} = require('./programs.js');
 
 let browser;

@@ -216,7 +216,6 @@
   const kRanksAsked = 4;
   Lockstep.question.ask({
     when: 'Before you press Play:', text: `how many chunks does each of ${kRanksAsked} ranks send in a ring\u2019s all-reduce, until all ranks hold all sums?`, unit: 'chunks',
-    below: byId('stage'),
     truth: () => {
       const sends = model.scheduleOf('all_reduce', 'ring', kRanksAsked).turns.flatMap(({messages}) => messages).filter(({from}) => from === 0);
       const added = sends.filter(({adds}) => adds).length, chunks = sends.reduce((sum, {count}) => sum + count, 0);
