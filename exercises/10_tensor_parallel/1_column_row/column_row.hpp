@@ -56,8 +56,8 @@ inline void relu(Matrix& matrix) {
   for (float& element : matrix.elements) element = std::max(element, 0.0F);
 }
 
-/// Dropout with a probability of 1/2: sets elements to 0 and doubles the others. What is dropped depends on the seed
-/// and on the element's place in the whole matrix, and on nothing else.
+/// Dropout with a probability of 1/2: sets elements to 0 and doubles the others. The choice depends on the seed and
+/// on the element's place in the whole matrix, and on nothing else.
 /// @param part          Some neighbouring columns of a whole matrix, or all.
 /// @param first_column  The column of the whole matrix that is column 0 of `part`.
 /// @param all_columns   Columns of the whole matrix.
@@ -91,7 +91,7 @@ struct Seeds {
   std::uint64_t output = 0;
 };
 
-/// What a rank keeps of an Mlp. Rank r of N has the hidden channels [H r / N, H (r + 1) / N), rounded down: h of them.
+/// A rank's share of an Mlp. Rank r of N has the hidden channels [H r / N, H (r + 1) / N), rounded down: h of them.
 struct MlpShare {
   std::int64_t first_hidden = 0;        ///< H r / N
   std::int64_t all_hidden = 0;          ///< H

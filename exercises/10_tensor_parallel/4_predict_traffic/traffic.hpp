@@ -48,7 +48,7 @@ struct CollectiveCounts {
 ///   not keep the gathered rows: backward gathers them once more. The head keeps them, because its backward follows.
 /// - Each half and the embedding end with scatter_sum(): a reduce-scatter in forward, an all-gather in backward.
 /// - Once a step, after the last micro-batch, one all-reduce sums the gradients of all norms: two in each block and one
-///   behind the last, each with a weight and a bias of C elements.
+///   after the last, each with a weight and a bias of C elements.
 ///
 /// With both, once a micro-batch: the loss, for which each rank contributes 3 numbers of each of the R rows to one
 /// all-gather.

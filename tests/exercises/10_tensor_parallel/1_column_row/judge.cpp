@@ -72,7 +72,7 @@ void check_part(Check& check, const Part& part, const std::string& name, const M
   }
 }
 
-// What each rank keeps. The second bias is its author's choice.
+// The shares of all ranks. The second bias is its author's choice.
 void check_share(Check& check, const MlpTrial& trial, const MlpInputs& inputs, const Outcome& outcome, int rank) {
   Part part{.place = concat(trial.ranks, " ranks, ", trial.hidden, " hidden channels, rank ", rank),
             .first = trial.hidden * rank / trial.ranks,

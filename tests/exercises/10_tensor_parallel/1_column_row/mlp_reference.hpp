@@ -159,7 +159,7 @@ class MlpReference {
     return inputs_.mlp.wide_bias[static_cast<std::size_t>(wrong_.wide_bias == WideBias::kFirstPart ? h - first : h)];
   }
 
-  // What comes after the sum.
+  // The rest of the MLP, after the sum.
   [[nodiscard]] tensor_parallel::Matrix finished(int rank, tensor_parallel::Matrix sum) const {
     using Bias = WrongForward::Bias;
     using OutputMask = WrongForward::OutputMask;

@@ -21,7 +21,7 @@ struct CutMlps {
 
 using Values = std::vector<float>;
 
-/// What goes in; weights by rank and block.
+/// The inputs; weights by rank and block.
 struct CutInputs {
   Values input, gradient;                         ///< [R, C]
   std::vector<std::vector<Values>> wide, narrow;  ///< [C, h] and [h, C]
@@ -118,7 +118,7 @@ class CutReference {
   [[nodiscard]] std::size_t channels() const { return static_cast<std::size_t>(mlps_.channels); }
   [[nodiscard]] std::size_t hidden() const { return static_cast<std::size_t>(mlps_.hidden); }
 
-  // What one of the functions makes of all ranks' values.
+  // The result of one of the functions for all ranks' values.
   [[nodiscard]] static std::vector<Values> passed(const std::vector<Values>& values, Pass pass) {
     if (pass == Pass::kIdentity) return values;
     std::vector<Values> result = values;

@@ -147,7 +147,7 @@ Values sum_of_codes(int ranks, std::int64_t count) {
   return sum;
 }
 
-// What all wrong elements say of the ranks that were counted; empty if they do not agree.
+// The ranks that were counted, according to all wrong elements; empty if these do not agree.
 std::string meaning_of(int ranks, const Values& got, const Values& expected) {
   std::string meaning;
   for (std::size_t i = 0; i < got.size(); ++i) {

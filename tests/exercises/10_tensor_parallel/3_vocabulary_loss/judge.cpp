@@ -14,7 +14,7 @@ namespace checks_10_3 {
 
 using tensor_parallel::kIgnored;
 
-// What float32 leaves of a loss, and of a gradient relative to its largest element.
+// The precision that float32 leaves to a loss, and to a gradient relative to its largest element.
 struct Precision {
   double loss = 1e-5;
   double gradient = 1e-5;

@@ -35,7 +35,7 @@ const Rules kWrongRules[] = {
     {.what = "all logits are gathered for the loss", .loss = Rules::Loss::kLogits},
     {.what = "the gradients of norms are left out", .norms = Rules::Norms::kLeftOut},
     {.what = "the gradients of norms are summed in every micro-batch", .norms = Rules::Norms::kEveryMicroBatch},
-    {.what = "the norm behind the last block is left out", .norms = Rules::Norms::kWithoutLast},
+    {.what = "the norm after the last block is left out", .norms = Rules::Norms::kWithoutLast},
     {.what = "norms are counted without their biases", .norms = Rules::Norms::kWeightsOnly},
     {.what = "the gradients of norms are summed with whole rows too, although all ranks have the same there",
      .norms = Rules::Norms::kWholeToo},

@@ -24,7 +24,7 @@ constexpr Mistake kMistakes[] = {
     {"norms_left_out", "the gradients of norms are not summed", "With divided rows each rank has one term of them."},
     {"norms_each_micro_batch", "the gradients of norms are summed in each micro-batch",
      "They are added up first: once a step is enough."},
-    {"norms_without_last", "the norm behind the last block is left out", "There are 2 L + 1 norms."},
+    {"norms_without_last", "the norm after the last block is left out", "There are 2 L + 1 norms."},
     {"norms_without_bias", "only the weights of norms are counted", "Each norm has a bias, too."},
     {"norms_with_whole_rows", "the gradients of norms are summed with whole rows, too",
      "There all ranks compute the same gradients: a sum would be N times too large."},
