@@ -20,6 +20,7 @@ const places = {
   step_together: {lesson: '06_gpt_ddp', section: 'first-rung-average-after-backward', ideas: ['replicas drift', 'broadcast']},
   overlap: {lesson: '06_gpt_ddp', section: 'run-it', ideas: ['exposed communication', 'bucket size']},
   sharded: {lesson: '09_sharded', section: 'stage-3-weights-that-come-and-go', ideas: ['FSDP', 'peak memory']},
+  tensor_block: {lesson: '10_tensor_parallel', section: 'sequence-parallelism', ideas: ['Megatron', 'row parallel']},
 };
 
 let browser;
