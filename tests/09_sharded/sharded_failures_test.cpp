@@ -1,5 +1,6 @@
 // Mistakes with sharded ranks, and the messages about them.
 #include <functional>
+#include <latch>
 #include <memory>
 #include <optional>
 #include <string>
@@ -97,6 +98,37 @@ TEST_CASE("ranks that gather different units of one size get an error that names
     CHECK_THAT(message, ContainsSubstring("unit h.2") && ContainsSubstring("unit h.1"));
 }
 
+TEST_CASE("so do ranks that reduce different units", "[sharded][multirank]") {
+  const auto messages = messages_of_ranks(2, [](comm::JobContext job) {
+    const int rank = job.rank;
+    const auto group = make_link(std::move(job), Link::kSharedMemory);
+    nn::Gpt model(small_gpt(), 1);
+    sharded::ShardedDataParallel sharded(model, *group);
+    const data::Batch batch = batch_with({rank});
+    if (rank == 0) return model.loss(batch.inputs, batch.targets).backward();  // begins with the last block
+    const sharded::Unit& first = sharded.units()[0];
+    const Tensor whole = first.gradients.clone(), own = first.part_of(whole, rank);
+    group->reduce_scatter(comm::buffer_of(own), comm::buffer_of(whole), comm::ReduceOp::kMean, {.tag = "unit h.1"})
+        .synchronize();
+  });
+  for (const std::string& message : messages)
+    CHECK_THAT(message, ContainsSubstring("unit h.2") && ContainsSubstring("unit h.1"));
+}
+
+TEST_CASE("so do ranks that need different units in stage 3", "[sharded][multirank]") {
+  const auto messages = messages_of_ranks(2, [](comm::JobContext job) {
+    const int rank = job.rank;
+    const auto group = make_link(std::move(job), Link::kSharedMemory);
+    nn::Gpt model(small_gpt(), 1);
+    sharded::ShardedDataParallel sharded(model, *group, {.stage = 3});
+    const auto in_step = sharded.in_step();
+    for (const nn::NamedParameter& named : model.named_parameters())
+      if (named.name == concat("h.", rank, ".attn.c_attn.weight")) (void)named.parameter.value();
+  });
+  for (const std::string& message : messages)
+    CHECK_THAT(message, ContainsSubstring("unit h.0") && ContainsSubstring("unit h.1"));
+}
+
 TEST_CASE("a parameter without a gradient ends the step on all ranks, by name", "[sharded][multirank]") {
   const auto messages = messages_of_ranks(2, [](comm::JobContext job) {
     const int rank = job.rank;
@@ -171,7 +203,8 @@ TEST_CASE("parameters that share memory without being tied are refused by name",
 
 TEST_CASE("a rank that asks for a value outside a step is told what to do, and nobody waits for it",
           "[sharded][multirank]") {
-  const auto messages = messages_of_ranks(2, [](comm::JobContext job) {
+  std::latch step_is_over(2);  // on both ranks: one that is still in it would be told that the other has failed
+  const auto messages = messages_of_ranks(2, [&step_is_over](comm::JobContext job) {
     const int rank = job.rank;
     const auto group = make_link(std::move(job), Link::kSharedMemory);
     nn::Gpt model(small_gpt(), 1);
@@ -180,6 +213,7 @@ TEST_CASE("a rank that asks for a value outside a step is told what to do, and n
     for (const TrainingPart& part : sharded.accumulate(parts))
       model.loss(part.batch.inputs, part.batch.targets).backward();
     sharded.gather_values();
+    step_is_over.arrive_and_wait();
     if (rank == 0) (void)model.loss(parts[0].batch.inputs, parts[0].batch.targets);  // evaluates alone
   });
   CHECK_THAT(messages[0], ContainsSubstring("value of wte.weight is asked for outside a step") &&
