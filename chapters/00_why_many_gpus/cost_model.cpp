@@ -60,7 +60,7 @@ const KnownLink& known_link(std::string_view name) {
     if (is_same_name(link.name, name)) return link;
     known += concat(known.empty() ? "" : ", ", link.name);
   }
-  throw UsageError(concat("there is no link \"", name, "\" here; known are ", known));
+  throw UsageError(concat("there is no link \"", name, "\" here; use one of ", known));
 }
 
 Link one_way(const KnownLink& known) noexcept { return {known.alpha_us * 1e-6, known.one_way_gb_s * 1e9}; }

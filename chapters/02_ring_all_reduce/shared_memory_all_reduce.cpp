@@ -7,7 +7,7 @@
 #include "comm/host/reduce_many.hpp"
 
 // Chunk r of a buffer, or of a segment of it, is the part that rank r reduces; a segment is a part of a buffer that
-// fits in the cache. Chunks begin at whole lines of 64 bytes, so that no two ranks ever write to one line.
+// fits in the cache. Each chunk begins on a new line of 64 bytes, so that no two ranks ever write to one line.
 namespace lockstep::ring {
 namespace {
 
@@ -42,9 +42,9 @@ void SharedMemoryAllReduce::run(const comm::Buffer& values, const comm::Fingerpr
   const auto bytes = static_cast<std::size_t>(values.bytes());
   const auto offset = registered_.find(values.data, bytes);
 
-  // Data that others need from private memory must be in shared memory before the ranks meet. A registered buffer goes
-  // to its slot only if it will certainly be read there: its elements are still in the caches of the ranks that wrote
-  // them.
+  // Data that others need from private memory must be in shared memory before the ranks meet. A registered buffer is
+  // copied to its slot only if all ranks will certainly read the slots; otherwise they read it in place, from the cache
+  // of the rank that wrote it.
   const bool is_small = bytes <= (offset ? small_.registered_bytes : small_.private_bytes);
   const std::span<std::byte> slot = meeting_.next_slot();
   if (is_small && bytes > 0) comm::copy_bytes(slot.data(), values.data, bytes);
@@ -67,8 +67,8 @@ void SharedMemoryAllReduce::reduce_slots(const Call& call) {
   comm::reduce_many(sources_, destinations_, call.values.count, call.values.dtype, call.fingerprint.op);
 }
 
-// Only rank r touches chunk r, in all buffers, so no copy is needed first. After the wait at the end, the other chunks
-// of this rank's buffer are written.
+// Only rank r touches chunk r, in all buffers, so no copy is needed first. After the wait at the end, the other ranks
+// have written their chunks of this rank's buffer.
 void SharedMemoryAllReduce::reduce_in_place(const Call& call) {
   const Chunk mine = chunk_in(call.values.count, width_of(call.values), rank_, world_size_);
   const std::int64_t first_byte = mine.begin * width_of(call.values);
@@ -83,8 +83,8 @@ void SharedMemoryAllReduce::reduce_in_place(const Call& call) {
 }
 
 // Segment i + 1 is copied in before segment i's results are copied out, so a rank that is slightly late still has work.
-// Staged segment i is free again once all have reduced it, its results once all have copied in segment i + 2, since a
-// rank copies i's results out before it copies i + 2 in.
+// Staged segment i may be overwritten once all ranks have reduced it. Its results may be overwritten once all have
+// copied in segment i + 2, because each copies i's results out before that.
 void SharedMemoryAllReduce::reduce_segments(const Call& call, FirstSegment first) {
   using MeetingStep = SharedMemoryMeeting::MeetingStep;
   const std::int64_t segments =
@@ -113,7 +113,7 @@ Chunk SharedMemoryAllReduce::segment_of(const Call& call, std::int64_t index) co
   return {begin, std::min(length, call.values.count - begin)};
 }
 
-// This rank's whole segment except the chunk that it reduces itself, which no other rank reads.
+// Copies this rank's segment, except for the chunk that it reduces itself: no other rank reads that.
 void SharedMemoryAllReduce::copy_in(const Call& call, std::int64_t index) {
   const Chunk segment = segment_of(call, index);
   const std::int64_t width = width_of(call.values);

@@ -24,18 +24,18 @@ namespace lockstep::ring {
 ///   segment; each rank copies the results of the others back. Two segments are in flight, so that no rank waits twice
 ///   for the slowest one.
 ///
-/// Ranks with registered and with private memory may be mixed: they use the third algorithm, in which the former skip
-/// the copies. Thread safety: one thread at a time; SharedMemory::interrupt() from any.
+/// If some ranks have registered and some private memory, they use the third algorithm, in which the former skip the
+/// copies. Thread safety: one thread at a time; SharedMemory::interrupt() from any.
 class SharedMemoryAllReduce {
  public:
   /// @param meeting     The ranks' meeting for all their collectives; must outlive this object, like `registered`.
   /// @param registered  Buffers that need no copying.
-  /// @param small       Largest buffers that go through the meeting's slots, which have that size.
+  /// @param small       The largest buffers that go through the meeting's slots, and so the size of the slots.
   SharedMemoryAllReduce(SharedMemoryMeeting& meeting, const comm::RegisteredMemory& registered,
                         const SmallBufferLimits& small);
 
   /// Replaces `values` on every rank by the reduction over all ranks; for a reduce, on its root only.
-  /// @param fingerprint  Of the call, compared between ranks; its op is applied.
+  /// @param fingerprint  Of the call; compared between ranks. Its `op` is the reduction.
   /// @throws MismatchError  Ranks are in different collectives. @throws TimeoutError  Names a rank that did not arrive.
   /// @throws PeerFailedError, IoError  A rank died, or interrupt() was called.
   /// @cost   Registered: 2 waits; reads and writes 1/P of all P buffers. Private: 2 waits per segment, and 2(P-1)/P of
@@ -48,7 +48,7 @@ class SharedMemoryAllReduce {
     const comm::Fingerprint& fingerprint;
     const Deadline& deadline;
 
-    /// Whether `rank` gets the result.
+    /// True if `rank` gets the result.
     [[nodiscard]] bool is_for(int rank) const noexcept {
       return fingerprint.collective != comm::Collective::kReduce || fingerprint.root == rank;
     }
@@ -56,8 +56,8 @@ class SharedMemoryAllReduce {
 
   void reduce_slots(const Call& call);
   void reduce_in_place(const Call& call);
-  /// Whether segment 0 was copied before the ranks met. It was not if ranks with private memory used the slots for a
-  /// small buffer and ranks with registered memory did not: a rare mixture, which costs one more wait.
+  /// Tells whether segment 0 was copied before the ranks met. It was not if ranks with private memory used the slots
+  /// for a small buffer and ranks with registered memory did not. That mixture is rare, and costs one more wait.
   enum class FirstSegment { kCopied, kMissing };
   void reduce_segments(const Call& call, FirstSegment first);
 

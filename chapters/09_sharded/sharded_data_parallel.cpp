@@ -115,6 +115,14 @@ Tensor ShardedDataParallel::take_slot(std::int64_t count) {
   return slot.is_defined() ? slot : Tensor::zeros({count}, DType::kFloat32, parameters_.front().parameter.device());
 }
 
+// Without this, the optimizer would find no gradient and update nothing, in silence.
+Tensor ShardedDataParallel::veto() const {
+  throw ContractError(concat("rank ", group_.rank(), ": sharded: the optimizer was made over the model, whose ",
+                             "gradients end in the ranks' shards (", parameters_.front().name, " in those of ",
+                             units_[places_.front().unit].tag, "): make it over sharded.shards(), after the model has ",
+                             "been wrapped"));
+}
+
 void ShardedDataParallel::on_gradient_ready(autograd::Variable& parameter) {
   if (options_.stage > 1 || is_last_part()) reducer_.on_gradient_ready(index_of_.at(parameter.node().get()));
 }

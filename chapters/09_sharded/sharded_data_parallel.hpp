@@ -43,8 +43,9 @@ struct ShardOptions {
 /// if wanted, optimizer.step, gather_values. (In stages 1 and 2, forward and backward need no accumulate(); stages 2
 /// and 3 reduce in every backward, so no_sync() changes nothing.) When backward() returns, the shards have their
 /// elements of the averages over all ranks, and the module's own gradients are used up: an optimizer over the module
-/// would find none. After gather_values() all ranks hold the same values again; in stage 3 each holds its own part, and
-/// the module has values only in accumulate() and in_step().
+/// throws a ContractError when it is made, or in its first step if it was made before. After gather_values() all ranks
+/// hold the same values again; in stage 3 each holds its own part, and the module has values only in accumulate() and
+/// in_step().
 ///
 /// Lifetime: module and group must outlive this object, which takes over the memory of the parameters. After its end
 /// the module is whole, but in stage 3 without values. Thread safety: none; one thread.
@@ -140,6 +141,8 @@ class ShardedDataParallel : public ddp::StepProtocol, private autograd::Gradient
   };
 
   void begin_step(std::optional<std::int64_t> step) override;
+  /// @throws ContractError  Always: the module's gradients are used up, and what an optimizer updates is shards().
+  [[nodiscard]] Tensor veto() const override;
   Tensor place_gradient(autograd::Variable& parameter) override;
   void on_gradient_ready(autograd::Variable& parameter) override;
   void on_backward_end() override;

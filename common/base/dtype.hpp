@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// The type of one element of a buffer or tensor. The values appear on the wire and in files; never renumber.
+/// The type of one element of a buffer or tensor. The values appear on the wire and in files: never renumber them.
 enum class DType : std::uint8_t {
   kFloat32 = 0,
   kFloat64 = 1,
@@ -38,7 +38,7 @@ enum class DType : std::uint8_t {
   return 0;
 }
 
-/// Whether it is bfloat16 or float16, the 16-bit types in which mixed precision stores activations.
+/// True for bfloat16 and float16, the 16-bit types in which mixed precision stores activations.
 [[nodiscard]] constexpr bool is_reduced_float(DType dtype) noexcept {
   return dtype == DType::kBFloat16 || dtype == DType::kFloat16;
 }
@@ -52,7 +52,7 @@ struct BFloat16 {
   std::uint16_t bits = 0;  ///< Sign, 8 bits of exponent, 7 of mantissa.
 };
 
-/// A 16-bit float with more digits and a narrow range, up to 65504: IEEE 754's binary16.
+/// A 16-bit float with more digits than BFloat16 but a narrower range, up to 65504: IEEE 754's binary16.
 struct Float16 {
   std::uint16_t bits = 0;  ///< Sign, 5 bits of exponent, 10 of mantissa.
 };

@@ -1,11 +1,11 @@
 #pragma once
 /// @file
-/// Inherited file descriptors.
+/// Keeps file descriptors out of the programs that this one starts.
 
 namespace lockstep {
 
-/// Closes inherited descriptors in programs that this one starts: every descriptor above 2 that is open now becomes
-/// close-on-exec, unless it is passed on purpose (by dup2 in the new process). Call it first in main().
+/// Marks every open descriptor above 2 close-on-exec, so that no program started from here inherits one by accident. A
+/// descriptor can still be passed on purpose, by dup2 in the new process. Call it first in main().
 void close_inherited_on_exec() noexcept;
 
 }  // namespace lockstep

@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// Checks a value as typed. @return  The error; empty: none.
+/// Checks a value as the user typed it. @return  The error message; empty if the value is valid.
 using OptionCheck = std::function<std::string(const std::string&)>;
 
 /// A whole number in [minimum, maximum].

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
 /// Starting programs. Everything here uses posix_spawn(3), which is safe with any number of threads. Nothing else in
-/// the project starts programs, except for the reaper and the guardian of ranks, which have one thread each and fork.
+/// the project starts programs, except for the reaper and the guardian of ranks: they have one thread each, and fork.
 #include <signal.h>
 #include <sys/types.h>
 
@@ -31,13 +31,13 @@ struct InheritedSignals {
 
 /// How a program is started.
 struct ProcessStart {
-  std::vector<std::string> command = {};                     ///< A path, or a name that PATH finds; then arguments.
+  std::vector<std::string> command = {};                     ///< A path, or a name in PATH; then arguments.
   std::optional<std::vector<std::string>> environment = {};  ///< All of it, as NAME=value. Unset: this process's.
   std::filesystem::path folder = {};                         ///< Working directory. Empty: this process's.
   /// Descriptors for the new process, besides or instead of standard input, output and error. It gets no other
   /// descriptor of this process, not even one that was opened without FD_CLOEXEC.
   std::vector<PassedDescriptor> descriptors = {};
-  std::vector<int> empty_streams = {};  ///< Those of 0, 1 and 2 that are /dev/null there.
+  std::vector<int> empty_streams = {};  ///< Which of 0, 1 and 2 are /dev/null in the new process.
   bool leads_group = false;             ///< It gets its own process group; Ctrl-C in a terminal does not reach it.
   std::optional<InheritedSignals> signals = {};  ///< Unset: this process's.
 };
@@ -47,14 +47,14 @@ struct ProcessStart {
 /// @throws IoError  It cannot be started, or there are no descriptors left.
 [[nodiscard]] pid_t start_process(ProcessStart start);
 
-/// Replaces this process by a program, which keeps its process id, terminal and signals. Returns only by throwing.
+/// Replaces this process with a program, which keeps its process id, terminal and signals. Returns only by throwing.
 /// @throws IoError  It cannot be started.
 [[noreturn]] void become_program(const std::vector<std::string>& command);
 
 /// The exit code of a waitpid() status, as in shells: the exit code, or 128 + signal.
 [[nodiscard]] int exit_code_of(int wait_status) noexcept;
 
-/// Waits for a child to end. @return  As exit_code_of(). @throws IoError  It is no child of this process.
+/// Waits for a child to end. @return  As exit_code_of(). @throws IoError  It is not a child of this process.
 int wait_for_process(pid_t pid);
 
 /// Two connected ends, both closed on exec.
@@ -65,8 +65,9 @@ struct Pipe {
 /// @throws IoError  There are no descriptors left.
 [[nodiscard]] Pipe make_pipe();
 
-/// Appends available data to `text`, at most 1 MiB, so that a constant writer does not keep the caller; closes `fd` at
-/// the end of the stream. @param most  Limits the length of `text`; more is dropped. @pre  `fd` is O_NONBLOCK.
+/// Appends available data to `text`; at most 1 MiB, so that a writer that never pauses cannot hold up the caller.
+/// Closes `fd` at the end of the stream.
+/// @param most  Limits the length of `text`; more is dropped. @pre  `fd` is O_NONBLOCK.
 void read_available(UniqueFd& fd, std::string& text, std::size_t most = std::numeric_limits<std::size_t>::max());
 
 /// The output that run_process() collects. The rest goes to this process's own output.
@@ -80,7 +81,7 @@ enum class Collect {
 
 /// Limits on a program's run time and on its collected output.
 struct ProcessLimits {
-  std::optional<std::chrono::milliseconds> time = {};                  ///< After this it is killed, with its group.
+  std::optional<std::chrono::milliseconds> time = {};                  ///< Then it is killed, with its process group.
   std::size_t output_bytes = std::numeric_limits<std::size_t>::max();  ///< Of each text; the rest is dropped.
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Rounds sizes and addresses up to alignments, pages, classes.
+/// Rounding up to a multiple: sizes to whole pages or size classes, addresses to an alignment.
 #include <concepts>
 #include <type_traits>
 

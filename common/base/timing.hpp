@@ -27,8 +27,8 @@ class Stopwatch {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// The middle value; for an even number of values, the larger of the two middle ones. It shows the usual case, while
-/// the mean would be moved by a single scheduling delay.
+/// The middle value; for an even number of values, the larger of the two middle ones. It shows the usual case, whereas
+/// a single scheduling delay would shift the mean.
 /// @throws ContractError  There are no values.
 [[nodiscard]] inline double median(std::vector<double> values) {
   require(!values.empty(), "median: no values");

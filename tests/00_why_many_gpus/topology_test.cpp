@@ -146,7 +146,7 @@ TEST_CASE("wrong matrices are refused with line and column", "[plan][topology][c
       {"\tGPU0\tGPU1\nGPU0\tSYS\tSYS\n", "t:2:6: the path from GPU0 to GPU0 is SYS; X belongs on the diagonal only"},
       {"\tGPU0\tGPU1\nGPU0\t X \t X \n", "t:2:11: the path from GPU0 to GPU1 is X; X belongs on the diagonal only"},
       {"\tGPU0\tGPU1\nGPU0\t X \tSYS\nGPU1\tPHB\t X \n", "t:3:6: GPU1 to GPU0 is PHB, but the way back is SYS"},
-      {"\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tSYS\t0-3\t0\n", "t:2:18: \"0\" is not a column of the header"},
+      {"\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tSYS\t0-3\t0\n", "t:2:18: \"0\" is in no column of the header"},
       {"\tGPU0\tGPU0\n", "t:1:7: GPU0 occurs twice in the header"},
       {"\tGPU0\tNIC0\tGPU1\n", "t:1:12: GPU1 comes after a network card; GPUs come first"},
   };

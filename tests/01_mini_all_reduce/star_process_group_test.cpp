@@ -53,7 +53,7 @@ TEST_CASE("the star's other collectives are right for every dtype, operation, ro
 TEST_CASE("the star's collectives are right with a million elements", "[star][chapter][multirank][large]") {
   test::check_every_collective_at_scale(kStar);
 }
-TEST_CASE("no rank of a star waits for one that waits as well", "[star][chapter][multirank][large]") {
+TEST_CASE("ranks of a star do not deadlock on messages larger than the buffers", "[star][chapter][multirank][large]") {
   test::check_larger_than_buffers(kStar);
 }
 TEST_CASE("the star works in place", "[star][chapter][multirank]") { test::check_in_place(kStar); }
@@ -61,23 +61,21 @@ TEST_CASE("grouped calls of a star move at the same time", "[star][chapter][mult
   test::check_grouped_calls(kStar);
 }
 TEST_CASE("the star reduces several buffers as one", "[star][chapter][multirank]") { test::check_coalesced(kStar); }
-TEST_CASE("when rank 0 of a star has left, those who wait are told who is missing", "[star][chapter][multirank]") {
+TEST_CASE("after rank 0 of a star has left, a rank that waits for it is told so", "[star][chapter][multirank]") {
   test::check_rank_0_leaves(kStar);
 }
 TEST_CASE("a star splits into stars", "[star][chapter][multirank]") { test::check_split(kStar); }
-TEST_CASE("stars of stars are apart from each other", "[star][chapter][multirank]") {
-  test::check_nested_splits(kStar);
-}
+TEST_CASE("stars split from stars do not interfere", "[star][chapter][multirank]") { test::check_nested_splits(kStar); }
 TEST_CASE("the star moves objects", "[star][chapter][multirank]") { test::check_objects(kStar); }
 TEST_CASE("a star's deferred calls run in time", "[star][chapter][multirank]") { test::check_deferred(kStar); }
 TEST_CASE("ranks of a star that disagree in any collective are told who did what", "[star][chapter][multirank]") {
   test::check_mismatches_of_every_collective(kStar);
 }
 
-TEST_CASE("ranks of a star that call the same for different things are told so", "[star][chapter][multirank]") {
+TEST_CASE("ranks of a star that make the same call with different tags are told so", "[star][chapter][multirank]") {
   test::check_tags(kStar);
 }
-TEST_CASE("a star refuses at once what it does not reduce", "[star][chapter][multirank]") {
+TEST_CASE("a star refuses at once the dtypes that it cannot reduce", "[star][chapter][multirank]") {
   test::check_irreducible(kStar);
 }
 

@@ -25,11 +25,11 @@ test::GroupFactory ring_with(const ring::RingOptions& options) {
   return [options](JobContext context) { return ring::make_ring_process_group(std::move(context), options); };
 }
 
-// However small a buffer is, it goes round the ring.
+// Every buffer goes round the ring, however small it is.
 const test::GroupFactory kRing = ring_with({.small_bytes = 0});
-// Segments of 8 elements at most, so that small counts make many, and the last ones of small chunks are empty.
+// Segments of at most 8 elements, so that small counts have many, and a small chunk has empty ones at its end.
 const test::GroupFactory kSmallSegments = ring_with({.segment_bytes = 36, .small_bytes = 0});
-// As users get it: small buffers are reduced at rank 0.
+// The group that users get: small buffers are reduced at rank 0.
 const test::GroupFactory kDefaults = ring_with({});
 
 std::vector<Traffic> traffic_of_all_reduce(int world_size, std::size_t count) {
@@ -65,10 +65,10 @@ TEST_CASE("the ring runs collectives in issue order", "[ring][chapter][multirank
 TEST_CASE("ranks of a ring that disagree are told who did what", "[ring][chapter][multirank]") {
   test::check_mismatches(kRing);
 }
-TEST_CASE("ranks of a ring that call the same for different things are told so", "[ring][chapter][multirank]") {
+TEST_CASE("ranks of a ring that make the same call with different tags are told so", "[ring][chapter][multirank]") {
   for (const auto& groups : {kRing, kDefaults}) test::check_tags(groups);
 }
-TEST_CASE("a ring refuses at once what it does not reduce", "[ring][chapter][multirank]") {
+TEST_CASE("a ring refuses at once the dtypes that it cannot reduce", "[ring][chapter][multirank]") {
   test::check_irreducible(kRing);
 }
 TEST_CASE("a rank that dies is named on all ranks of a ring", "[ring][chapter][multirank]") {
@@ -84,7 +84,7 @@ TEST_CASE("the ring's other collectives are right for every dtype, operation, ro
 TEST_CASE("the ring's collectives are right with a million elements", "[ring][chapter][multirank][large]") {
   test::check_every_collective_at_scale(kRing);
 }
-TEST_CASE("no rank of a ring waits for one that waits as well", "[ring][chapter][multirank][large]") {
+TEST_CASE("ranks of a ring do not deadlock on messages larger than the buffers", "[ring][chapter][multirank][large]") {
   test::check_larger_than_buffers(kRing);
 }
 TEST_CASE("the ring works in place", "[ring][chapter][multirank]") { test::check_in_place(kRing); }
@@ -92,13 +92,11 @@ TEST_CASE("grouped calls of a ring move at the same time", "[ring][chapter][mult
   test::check_grouped_calls(kRing);
 }
 TEST_CASE("the ring reduces several buffers as one", "[ring][chapter][multirank]") { test::check_coalesced(kRing); }
-TEST_CASE("when rank 0 of a ring has left, those who wait are told who is missing", "[ring][chapter][multirank]") {
+TEST_CASE("after rank 0 of a ring has left, a rank that waits for it is told so", "[ring][chapter][multirank]") {
   test::check_rank_0_leaves(kRing);
 }
 TEST_CASE("a ring splits into rings", "[ring][chapter][multirank]") { test::check_split(kRing); }
-TEST_CASE("rings of rings are apart from each other", "[ring][chapter][multirank]") {
-  test::check_nested_splits(kRing);
-}
+TEST_CASE("rings split from rings do not interfere", "[ring][chapter][multirank]") { test::check_nested_splits(kRing); }
 TEST_CASE("the ring moves objects", "[ring][chapter][multirank]") { test::check_objects(kRing); }
 TEST_CASE("a ring's deferred calls run in time", "[ring][chapter][multirank]") { test::check_deferred(kRing); }
 TEST_CASE("ranks of a ring that disagree in any collective are told who did what", "[ring][chapter][multirank]") {
@@ -112,7 +110,7 @@ TEST_CASE("small buffers are reduced correctly at rank 0", "[ring][chapter][mult
   test::check_death(kDefaults);
 }
 
-TEST_CASE("a ring whose rank 0 has failed before it said how is not waited for", "[ring][chapter][multirank]") {
+TEST_CASE("nobody waits for a ring if rank 0 fails before it takes part", "[ring][chapter][multirank]") {
   const auto outcomes = test::run_ranks(3, [](JobContext context) {
     if (context.rank == 0) throw Error("no ring today");
     (void)ring::make_ring_process_group(std::move(context));
@@ -123,7 +121,7 @@ TEST_CASE("a ring whose rank 0 has failed before it said how is not waited for",
   }
 }
 
-TEST_CASE("a kernel that does not end keeps a collective no longer than its deadline", "[ring][chapter][multirank]") {
+TEST_CASE("a kernel that does not end cannot hold up a collective past its deadline", "[ring][chapter][multirank]") {
   const DeviceType type = accelerator_type();
   if (Device::count(type) == 0) test::skip("there is no device");
   std::atomic<bool> is_released = false;
@@ -159,7 +157,7 @@ TEST_CASE("a kernel that does not end keeps a collective no longer than its dead
   CHECK_THAT(outcomes[1].message(), ContainsSubstring("is a kernel still running?") || ContainsSubstring("rank 0"));
 }
 
-TEST_CASE("every rank of a ring sends 2(P-1)/P of the buffer where P divides the count", "[ring][chapter][multirank]") {
+TEST_CASE("every rank of a ring sends 2(P-1)/P of the buffer if P divides the count", "[ring][chapter][multirank]") {
   for (const int world_size : {1, 2, 3, 4, 5, 8}) {
     const std::uint64_t count = 120 * 1024;  // divisible by all of them; 480 KiB
     for (const Traffic& sent : traffic_of_all_reduce(world_size, count)) {
@@ -170,7 +168,7 @@ TEST_CASE("every rank of a ring sends 2(P-1)/P of the buffer where P divides the
   }
 }
 
-TEST_CASE("every rank of a ring sends exactly its chunks where P does not divide the count",
+TEST_CASE("every rank of a ring sends exactly its chunks if P does not divide the count",
           "[ring][chapter][multirank]") {
   const int world_size = 4;
   for (const std::int64_t count : {0, 1, 3, 5, 1003}) {
@@ -184,7 +182,8 @@ TEST_CASE("every rank of a ring sends exactly its chunks where P does not divide
   }
 }
 
-TEST_CASE("headers are at most a thousandth of what the ring sends from 1 MiB up", "[ring][chapter][multirank]") {
+TEST_CASE("from 1 MiB up, headers are at most a thousandth of the bytes that the ring sends",
+          "[ring][chapter][multirank]") {
   for (const int world_size : {2, 4, 8}) {
     for (const Traffic& sent : traffic_of_all_reduce(world_size, (std::size_t{1} << 20) / sizeof(float))) {
       CHECK(sent.header_bytes * 1000 <= sent.payload_bytes);

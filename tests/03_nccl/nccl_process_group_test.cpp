@@ -114,7 +114,7 @@ TEST_CASE("grouped calls of NCCL move at the same time", "[nccl][chapter][multir
 }
 TEST_CASE("NCCL reduces several buffers as one", "[nccl][chapter][multirank]") { test::check_coalesced(nccl_groups()); }
 TEST_CASE("a group of NCCL's splits into groups", "[nccl][chapter][multirank]") { test::check_split(nccl_groups()); }
-TEST_CASE("groups of groups of NCCL's are apart from each other", "[nccl][chapter][multirank]") {
+TEST_CASE("groups split from NCCL groups do not interfere", "[nccl][chapter][multirank]") {
   test::check_nested_splits(nccl_groups());
 }
 TEST_CASE("NCCL moves objects", "[nccl][chapter][multirank]") { test::check_objects(nccl_groups()); }
@@ -124,10 +124,10 @@ TEST_CASE("ranks that call different things through NCCL are told who did what",
   test::check_mismatches(nccl_groups());
   test::check_mismatches_of_every_collective(nccl_groups());
 }
-TEST_CASE("ranks that call the same for different things through NCCL are told so", "[nccl][chapter][multirank]") {
+TEST_CASE("ranks that make the same NCCL call with different tags are told so", "[nccl][chapter][multirank]") {
   test::check_tags(nccl_groups());
 }
-TEST_CASE("a group of NCCL's refuses at once what is not reduced", "[nccl][chapter][multirank]") {
+TEST_CASE("an NCCL group refuses at once the dtypes that no group reduces", "[nccl][chapter][multirank]") {
   test::check_irreducible(nccl_groups());
 }
 TEST_CASE("a rank that dies is named on all ranks of NCCL", "[nccl][chapter][multirank]") {

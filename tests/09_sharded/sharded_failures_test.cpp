@@ -1,5 +1,6 @@
 // Mistakes with sharded ranks, and the messages about them.
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -121,6 +122,51 @@ TEST_CASE("what cannot be sharded is refused", "[sharded]") {
   nn::Linear frozen(2, 3, 1);
   frozen.set_requires_grad(false);
   CHECK_THROWS_WITH(sharded::ShardedDataParallel(frozen, *group), ContainsSubstring("no parameters to train"));
+}
+
+TEST_CASE("an optimizer over the model is refused, made before or after the model is wrapped", "[sharded]") {
+  const int stage = GENERATE(1, 2, 3);
+  const auto group = make_link(comm::JobContext(), Link::kSharedMemory);
+  nn::Gpt model(small_gpt(), 1);
+  const auto over = [](const nn::Module& module) {
+    return std::make_unique<optim::AdamW>(nn::weight_decay_groups(module, 0.1));
+  };
+  const auto made_before = over(model);
+  const std::string message =
+      "rank 0: sharded: the optimizer was made over the model, whose gradients end in the ranks' shards (wte.weight in "
+      "those of unit wte): make it over sharded.shards(), after the model has been wrapped";
+  {
+    sharded::ShardedDataParallel sharded(model, *group, {.stage = stage});
+    const std::vector<TrainingPart> parts{{batch_with({1}), {}, 1}};
+    for (const TrainingPart& part : sharded.accumulate(parts))
+      model.loss(part.batch.inputs, part.batch.targets).backward();
+    CHECK_THROWS_WITH(made_before->step(0.1), message);
+    CHECK_THROWS_WITH(over(model), message);
+    CHECK_NOTHROW(over(sharded.shards())->step(0.1));
+  }
+  CHECK_NOTHROW(over(model));  // no longer wrapped
+}
+
+TEST_CASE("parameters that share memory without being tied are refused by name", "[sharded]") {
+  class SharedTable final : public nn::Module {
+   public:
+    explicit SharedTable(bool ties) : table_(register_parameter("table.weight", tensor_with({1, 2}, {1, 2}))) {
+      if (ties) {
+        register_tied_parameter("head.weight", table_);
+      } else {
+        (void)register_parameter("head.weight", table_.value());
+      }
+    }
+
+   private:
+    autograd::Variable table_;
+  };
+  const auto group = make_link(comm::JobContext(), Link::kSharedMemory);
+  SharedTable tied(true), untied(false);
+  CHECK_NOTHROW(sharded::ShardedDataParallel(tied, *group));
+  CHECK_THROWS_WITH(sharded::ShardedDataParallel(untied, *group),
+                    ContainsSubstring("rank 0: sharded: head.weight has the memory of table.weight") &&
+                        ContainsSubstring("unit head") && ContainsSubstring("register_tied_parameter()"));
 }
 
 TEST_CASE("a rank that asks for a value outside a step is told what to do, and nobody waits for it",

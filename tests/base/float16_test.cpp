@@ -1,4 +1,4 @@
-// Conversions of float16, against the definition in float64 and against the compiler's own type, if it has one.
+// Conversions of float16, checked against the definition in float64 and, if the compiler has such a type, against that.
 #include "base/float16.hpp"
 
 #include <bit>
@@ -32,7 +32,7 @@ TEST_CASE("each of the 65536 float16 numbers becomes its value, and comes back a
     const double expected = value_of(bits);
     const float found = to_float(half(bits));
     const unsigned back = to_float16(found).bits;
-    if (std::isnan(expected)) {  // the quiet bit may be new
+    if (std::isnan(expected)) {  // converting may set the quiet bit
       wrong += std::isnan(found) && back == (bits | 0x0200U) ? 0 : 1;
     } else {
       const bool is_right = static_cast<double>(found) == expected && std::signbit(found) == std::signbit(expected);
@@ -42,11 +42,11 @@ TEST_CASE("each of the 65536 float16 numbers becomes its value, and comes back a
   CHECK(wrong == 0);
 }
 
-TEST_CASE("what lies between two float16 numbers goes to the nearer one, and from the middle to the even one",
+TEST_CASE("a value between two float16 numbers is rounded to the nearer one, and the middle to the even one",
           "[base][fp16]") {
   int wrong = 0;
   for (unsigned low = 0; low < kInfinityBits; ++low) {  // 0 and up: subnormal, normal, and the largest
-    // Behind the largest number, 65504, the next step would be 65536: it stands for infinity.
+    // The step after the largest number, 65504, would lead to 65536, so values round as if infinity were there.
     const double next = low + 1 == kInfinityBits ? 65536.0 : value_of(low + 1);
     const auto middle = static_cast<float>((value_of(low) + next) / 2);  // exact: one bit more than a float16 has
     const unsigned even = low % 2 == 0 ? low : low + 1;
@@ -69,7 +69,7 @@ TEST_CASE("float16 overflows to infinity, underflows to a zero with its sign, an
   CHECK(to_float16(std::nextafter(0x1p-25F, 1.0F)).bits == 1);
   CHECK(to_float16(-1e-30F).bits == 0x8000);
   CHECK(to_float16(std::numeric_limits<float>::denorm_min()).bits == 0);
-  // A signaling NaN whose set bits are below those that are kept stays a NaN.
+  // A signaling NaN stays a NaN even if all bits that float16 keeps of its fraction are 0.
   CHECK(to_float16(std::bit_cast<float>(0x7F800001U)).bits == 0x7E00);
   CHECK(to_float16(std::bit_cast<float>(0xFFC02000U)).bits == 0xFE01);
   static_assert(to_float(to_float16(0.5F)) == 0.5F);
@@ -82,9 +82,10 @@ using CompilersFloat16 = __fp16;  // g++ 12 has no _Float16 in C++ there
 using CompilersFloat16 = _Float16;
 #endif
 
-TEST_CASE("float16 is rounded as by the compiler", "[base][fp16]") {
+TEST_CASE("float16 is rounded as the compiler rounds it", "[base][fp16]") {
   int wrong = 0;
-  for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += 4093) {  // a prime: all exponents and endings
+  // The step is a prime, so all exponents and endings occur.
+  for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += 4093) {
     const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
     const auto expected = std::bit_cast<std::uint16_t>(static_cast<CompilersFloat16>(value));
     wrong += to_float16(value).bits == expected ? 0 : 1;

@@ -9,13 +9,13 @@ std::string one_line(std::string_view text) { return plain_text(text, 1000, Line
 
 }  // namespace
 
-TEST_CASE("plain text keeps what can be seen, in any script", "[base]") {
+TEST_CASE("plain text keeps all visible characters, in any script", "[base]") {
   const std::string text = "Zo\u00eb \u0416 \u4e2d\u6587 \U0001F600 \"x\" <b>";
   CHECK(one_line(text) == text);
   CHECK(one_line("") == "");
 }
 
-TEST_CASE("plain text has no control character, no reversal of writing and nothing invisible", "[base]") {
+TEST_CASE("plain text has no control characters, no changes of writing direction and nothing invisible", "[base]") {
   CHECK(one_line("\x1b[31mred\x1b[0m\r\x7f\b") == "?[31mred?[0m???");
   CHECK(one_line("\u009b31m") == "?31m");                       // CSI as one character
   CHECK(one_line("txt\u202efdp.exe\u2066") == "txt?fdp.exe?");  // RLO, LRI
@@ -23,7 +23,7 @@ TEST_CASE("plain text has no control character, no reversal of writing and nothi
   CHECK(one_line(std::string_view("a\0b", 3)) == "a?b");
 }
 
-TEST_CASE("plain text is UTF-8, whatever the bytes were", "[base]") {
+TEST_CASE("plain text is UTF-8, whatever bytes it was made from", "[base]") {
   CHECK(one_line("\xff\xfe") == "??");
   CHECK(one_line("\xc3") == "?");                 // cut off
   CHECK(one_line("\xc0\xaf") == "??");            // an overlong '/'

@@ -23,9 +23,9 @@ inline constexpr const char* kNeverAwaited = "never_awaited";
   for (const auto& [what, times] : left) {
     if (times <= 0) continue;
     const auto& [operation, count] = what;
-    return concat(
-        times == 1 ? concat(operation == "all_reduce" ? "an " : "a ", operation) : concat(times, " ", operation, "s"),
-        " of ", count, count == 1 ? " value" : " values");
+    return concat(times == 1 ? concat(operation.starts_with("all_") ? "an " : "a ", operation)
+                             : concat(times, " ", operation, "s"),
+                  " of ", count, count == 1 ? " value" : " values");
   }
   return "";
 }

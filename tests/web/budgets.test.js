@@ -5,7 +5,8 @@ const assert = require('node:assert/strict');
 const path = require('node:path');
 const {spawnSync} = require('node:child_process');
 const {after, before, test} = require('node:test');
-const {launch, open, type, panelFolder} = require('./browser.js');
+const {launch, open, panelFolder} = require('./browser.js');
+const {set} = require('./controls.js');
 const {run, tableBelow, folder} = require('./programs.js');
 const model = require(path.join(panelFolder, 'budget_model.js'));
 
@@ -14,16 +15,6 @@ before(async () => { browser = await launch(); });
 after(() => browser?.close());
 
 const rowsShown = (page, id) => page.$$eval(`#${id} tbody tr`, rows => rows.map(row => [...row.children].map(cell => cell.textContent)));
-const selects = new Set(['precision', 'optimizer', 'recompute', 'link']);
-
-// Sets controls by their ids.
-async function set(page, values) {
-  for (const [id, value] of Object.entries(values)) {
-    if (selects.has(id)) await page.selectOption(`#${id}`, value);
-    else await type(page, id, value);
-  }
-}
-
 // The options of a program that say the same; parameters are in billions here.
 const optionsOf = values => Object.entries(values).flatMap(([id, value]) => [`--${id}`, id === 'parameters' ? value * 1e9 : value]);
 
@@ -54,8 +45,7 @@ test('time: every number of time_budget, from tokens and from hours', async () =
   const {page, close} = await open(browser, 'budgets');
   for (const [values, recompute] of [[{}, false], [{parameters: 70, tokens: 1400, tflops: 989, utilisation: 0.38, efficiency: 0.95}, true],
                                      [{parameters: 0.124, tokens: 2.5, tflops: 19.5, utilisation: 0.25, efficiency: 1}, false]]) {
-    for (const [id, value] of Object.entries(values)) await type(page, id, value);
-    await type(page, 'time-gpus', 24);
+    await set(page, {...values, 'time-gpus': 24});
     await page.setChecked('#twice', recompute);
     const options = Object.entries(values).flatMap(([id, value]) => [`--${id}`, ['parameters', 'tokens'].includes(id) ? value * 1e9 : value]);
     const output = run('time_budget', ...options, '--gpus', '1,8,24,64,512', ...(recompute ? ['--recompute'] : []));
@@ -64,8 +54,7 @@ test('time: every number of time_budget, from tokens and from hours', async () =
   }
   await page.check('#knows-hours');
   for (const [hours, efficiency] of [[24, 0.9], [1000, 0.77], [0.5, 1], [87600, 0.5]]) {
-    await type(page, 'hours', hours);
-    await type(page, 'efficiency', efficiency);
+    await set(page, {hours, efficiency});
     const output = run('time_budget', '--hours', hours, '--efficiency', efficiency, '--gpus', '1,8,24,64,512');
     assert.equal(await page.textContent('#time-status'), output.split('\n')[0]);
     assert.deepEqual(await rowsShown(page, 'times'), tableBelow(output, 'GPUs').rows);
@@ -84,7 +73,7 @@ test('links: every number of link_budget', async () => {
     assert.deepEqual(await rowsShown(page, 'algorithms'), tableBelow(output, 'algorithm').rows, name);
     assert.ok(output.includes(await page.textContent('#ring-words')), name);
     for (const known of ['PCIe 3 x16', 'NVLink 2']) {  // the links whose envelope the program prints
-      await page.selectOption('#link', known);
+      await set(page, {link: known});
       assert.ok(output.includes(await page.textContent('#envelope')), `${await page.textContent('#envelope')} in ${output}`);
     }
   }
@@ -131,9 +120,30 @@ test('what cannot be cut evenly is said in the program\u2019s words', async () =
 test('the picture of memory has the numbers of the table', async () => {
   const {page, close} = await open(browser, 'budgets');
   for (const [i, gpus] of [1, 2, 4, 8, 16, 64].entries()) {
-    await type(page, 'memory-gpus', gpus);
+    await set(page, {'memory-gpus': gpus});
     const label = await page.getAttribute('#memory-picture svg', 'aria-label');
     for (const row of await rowsShown(page, 'more-gpus')) assert.ok(label.includes(`${row[0]} ${row[i + 1]}`), `${label}: ${row}`);
+  }
+  await close();
+});
+
+test('bars, the lines of cards and the axis have one scale', async () => {
+  const {page, close} = await open(browser, 'budgets');
+  for (const parameters of [0.1, 7, 20]) {
+    await set(page, {parameters});
+    const drawn = await page.$eval('#memory-picture svg', picture => {
+      const gb = element => Number(element.dataset.gb), at = (element, name) => Number(element.getAttribute(name));
+      const first = [...picture.querySelectorAll('.part-weights')][0], zero = at(first, 'x');
+      return {perGb: [...picture.querySelectorAll('.bar')].filter(each => gb(each) > 1).map(each => (at(each, 'width') + 0.7) / gb(each)),
+              lines: [...picture.querySelectorAll('.card-line')].map(each => [gb(each), (at(each, 'x1') - zero) / gb(each)])};
+    });
+    const scale = drawn.perGb[0];
+    for (const each of [...drawn.perGb, ...drawn.lines.map(([, perGb]) => perGb)]) assert.ok(Math.abs(each / scale - 1) < 1e-6, `${each}, ${scale}`);
+    assert.deepEqual(drawn.lines.map(([gb]) => gb), [24, 40, 80, 141].map(card => 0.9 * card).slice(0, drawn.lines.length));
+    // A card holds a way of splitting if its bar does not pass the card's line: what memory_budget says, too.
+    const fit = tableBelow(run('memory_budget', '--parameters', parameters * 1e9), 'the fewest GPUs').rows[0].slice(1);
+    const total = Number((await rowsShown(page, 'more-gpus'))[0][1]);
+    drawn.lines.forEach(([usable], i) => assert.equal(fit[i] === '1', total <= usable, `${parameters} billion, ${usable} GB`));
   }
   await close();
 });

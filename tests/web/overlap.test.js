@@ -6,7 +6,8 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const {after, before, test} = require('node:test');
-const {launch, open, problemsWith, type, panelFolder} = require('./browser.js');
+const {launch, open, problemsWith, panelFolder} = require('./browser.js');
+const {set} = require('./controls.js');
 const {run, tableBelow} = require('./programs.js');
 const model = require(path.join(panelFolder, 'overlap_model.js'));
 
@@ -34,12 +35,9 @@ const eventsOf = file => JSON.parse(fs.readFileSync(file, 'utf8')).traceEvents.f
 
 test('one bucket of all gradients takes as long as link_budget says', async () => {
   const {page, close} = await open(browser, 'overlap');
-  await type(page, 'bucket', 1000);
-  await type(page, 'first', 1000);
+  await page.click('#one-bucket');
   for (const [size, gpus, link] of [['tiny', 4, '10 GbE'], ['small', 8, 'PCIe 3 x16'], ['124m', 64, 'InfiniBand NDR'], ['tutorial', 2, '100 GbE']]) {
-    await page.selectOption('#model', size);
-    await page.selectOption('#link', link);
-    await type(page, 'ranks', gpus);
+    await set(page, {model: size, link, ranks: gpus});
     const bytes = 4 * model.parametersOf(model.modelNamed(size)).reduce((sum, {count}) => sum + count, 0);
     const {rows} = tableBelow(run('link_budget', '--megabytes', bytes / 1e6, '--gpus', gpus, '--link', link), 'algorithm');
     const ring = rows.find(([name]) => name === 'ring');
@@ -47,7 +45,11 @@ test('one bucket of all gradients takes as long as link_budget says', async () =
     assert.equal(await figure(page, 'exposed'), `${ring[6]} ms`, 'nothing is hidden');
     assert.equal(await figure(page, 'hidden'), '0 µs');
     assert.equal((await rowsShown(page)).length, 1);
+    assert.match(await page.textContent('#status'), /^1 bucket for/);
   }
+  await page.click('#course-sizes');
+  assert.deepEqual([await page.inputValue('#bucket-value'), await page.inputValue('#first-value')], ['25', '1']);
+  assert.ok((await rowsShown(page)).length > 1);
   await close();
 });
 
@@ -69,7 +71,7 @@ test('communication is hidden or exposed, and smaller buckets leave earlier', as
   const {page, complaints, close} = await open(browser, 'overlap');
   const all = [];
   for (const mib of [1000, 100, 25, 5]) {
-    await type(page, 'bucket', mib);
+    await set(page, {bucket: mib});
     const [together, hidden, exposed] = await Promise.all(['communication', 'hidden', 'exposed'].map(async id => milliseconds(await figure(page, id))));
     assert.ok(Math.abs(together - hidden - exposed) <= 0.01 * together, `${together} = ${hidden} + ${exposed}, to three digits`);
     all.push(exposed);
@@ -114,7 +116,7 @@ test('a real run\u2019s trace: buckets, times and exposed communication', async 
     await each.waitForSelector('#step');
   }), []);
   await page.click('#trace-leave');
-  assert.equal(await page.isVisible('#controls'), true);
+  assert.equal(await page.isVisible('#settings'), true);
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -144,6 +146,9 @@ test('keyboard alone: bucket size and model', async () => {
   await page.keyboard.press('End');
   assert.equal(await page.inputValue('#bucket-value'), '1000');
   assert.match(await page.textContent('#status'), /^2 buckets/);
+  await page.focus('#one-bucket');
+  await page.keyboard.press('Enter');
+  assert.match(await page.textContent('#status'), /^1 bucket for 124 million/);
   await page.focus('#model');
   await page.keyboard.press('t');
   assert.match(await page.textContent('#status'), /0\.84 million/);

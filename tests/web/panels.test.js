@@ -5,11 +5,11 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const {after, before, test} = require('node:test');
 const path = require('node:path');
-const {launch, open, panelFolder, panels, problemsOf} = require('./browser.js');
+const {launch, open, show, panelFolder, panels, problemsOf} = require('./browser.js');
 const {still} = require('./stills.js');
 
 // What is right: a number, or the button with the choice.
-const answers = {budgets: 130.5, ring: 6, warp: 32, step_together: '#question-same', overlap: '#question-25', sharded: 7.42};
+const answers = {budgets: 130.5, ring: 6, warp: 32, step_together: '#question-same', overlap: '#question-25', sharded: 7.42, tensor_block: 2304};
 
 async function answer(page, answered) {
   if (typeof answered === 'string') return page.press(answered, 'Enter');
@@ -46,17 +46,18 @@ test('the rules find what is wrong, and a page that is too wide is seen', async 
 });
 
 for (const panel of panels) {
-  for (const colorScheme of ['light', 'dark']) {
-    for (const width of [1280, 390]) {
-      test(`${panel}, ${colorScheme}, ${width} px: accessible, and no wider than the screen`, async () => {
-        const {page, complaints, close} = await open(browser, panel, {colorScheme, width});
-        assert.deepEqual(await problemsOf(page), []);
-        await exercise(page);
-        assert.deepEqual(await problemsOf(page), []);
-        assert.deepEqual(complaints, []);
-        await close();
-      });
-    }
+  for (const [width, colorScheme] of [[1280, 'light'], [390, 'dark']]) {
+    test(`${panel}, ${width} px: accessible in both colours, and no wider than the screen`, async () => {
+      const {page, complaints, close} = await open(browser, panel, {colorScheme, width});
+      assert.deepEqual(await problemsOf(page), []);
+      await exercise(page);
+      for (const each of ['light', 'dark']) {
+        await show(page, {width, colorScheme: each});
+        assert.deepEqual(await problemsOf(page), [], each);
+      }
+      assert.deepEqual(complaints, []);
+      await close();
+    });
   }
 
   test(`${panel}: asks a question, knows what is right, and lets go when it is skipped`, async () => {

@@ -1,4 +1,4 @@
-// The panel "ring" against ring_steps, link_budget and race, and with real and broken traces.
+// The panel "ring" against ring_steps, link_budget, race and collective_traffic, and with real and broken traces.
 'use strict';
 
 const assert = require('node:assert/strict');
@@ -6,9 +6,12 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const {after, before, test} = require('node:test');
-const {launch, open, problemsWith, type} = require('./browser.js');
+const {launch, open, panelFolder, problemsWith} = require('./browser.js');
+const {set} = require('./controls.js');
 const {run, tableBelow} = require('./programs.js');
+const [model, geometry, numbers] = ['collective_model', 'ring_geometry', 'numbers'].map(name => require(path.join(panelFolder, `${name}.js`)));
 
+const kMiB = 2 ** 20, kWorldSizes = [2, 3, 4, 5, 6, 7, 8];
 let browser;
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'lockstep-ring-'));
 before(async () => { browser = await launch(); });
@@ -17,9 +20,14 @@ after(async () => {
   fs.rmSync(folder, {recursive: true});
 });
 
-// [rank][chunk]: the digits of ring_steps, with '>' in front of what is new.
-const cellsShown = page => page.$$eval('#holdings tbody tr', rows => rows.map(row => [...row.querySelectorAll('.cell')]
-    .map(cell => (cell.classList.contains('new') ? '>' : '') + cell.dataset.digits)));
+// [rank][chunk]: the digits of ring_steps, with '>' in front of what is new. First a button is pressed, again and again; then
+// there is a table for each time.
+const tablesShown = (page, button, times) => page.evaluate(([id, count]) => [...Array(count)].map(() => {
+  document.getElementById(id)?.click();
+  return [...document.querySelectorAll('#holdings tbody tr')].map(row => [...row.querySelectorAll('.cell')]
+      .map(cell => (cell.classList.contains('new') ? '>' : '') + cell.dataset.digits));
+}), [button, times]);
+const cellsShown = async page => (await tablesShown(page, '', 1))[0];
 
 function tablesPrinted(worldSize) {
   const blocks = run('ring_steps', '--world-size', worldSize, '--no-color').split(/\n(?=start:|reduce-scatter, step|all-gather, step)/).slice(1);
@@ -27,38 +35,132 @@ function tablesPrinted(worldSize) {
       line.slice('rank 0'.length).match(/>?[0-9.!]+/g)));
 }
 
-for (let worldSize = 2; worldSize <= 8; ++worldSize) {
-  test(`${worldSize} ranks hold after every step what ring_steps prints`, async () => {
-    const {page, complaints, close} = await open(browser, 'ring');
-    await type(page, 'ranks', worldSize);
-    const expected = tablesPrinted(worldSize);
-    assert.equal(expected.length, 2 * (worldSize - 1) + 1);
-    for (const [step, table] of expected.entries()) {
-      if (step > 0) await page.click('#step');
-      assert.deepEqual(await cellsShown(page), table, `after step ${step}`);
+test('ranks of a ring hold after every step what ring_steps prints', async () => {
+  const {page, complaints, close} = await open(browser, 'ring');
+  for (const worldSize of kWorldSizes) {
+    await set(page, {ranks: worldSize});
+    const expected = tablesPrinted(worldSize), steps = 2 * (worldSize - 1);
+    assert.equal(expected.length, steps + 1);
+    assert.deepEqual([await cellsShown(page), ...await tablesShown(page, 'step', steps)], expected, `${worldSize} ranks`);
+    assert.deepEqual(await tablesShown(page, 'back', steps), expected.slice(0, -1).reverse(), 'backwards; nothing is new at the start');
+  }
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+// What real ranks have sent and got: 'collective topology' -> [{bytes, messages, result}] by rank.
+const remembered = {};
+function countedBy(worldSize) {
+  if (remembered[worldSize]) return remembered[worldSize];
+  const counted = remembered[worldSize] = {};
+  for (const [, rank, collective, topology, bytes, messages, result] of run('collective_traffic', '--world-size', worldSize)
+      .matchAll(/^\[rank (\d)\] (\w+) (\w+) (\d+) bytes (\d+) messages:(.*)$/gm)) {
+    (counted[`${collective} ${topology}`] ??= [])[rank] = {bytes: Number(bytes), messages: Number(messages), result: result.trim().split(' ').filter(Boolean)};
+  }
+  return counted;
+}
+const kPartBytes = 24;  // in collective_traffic
+const everyCase = model.collectives.flatMap(([collective]) => model.topologies.map(([topology]) => [collective, topology]));
+
+// Messages without values by which a receiver confirms the root to the groups of chapters 01 and 02: one from the end of a
+// chain, or one from each receiver. The panel leaves them out.
+function confirmations(collective, topology, rank, worldSize) {
+  if (!['broadcast', 'scatter'].includes(collective) || !['star', 'ring'].includes(topology) || rank === 0) return 0;
+  return collective === 'broadcast' && topology === 'ring' && rank < worldSize - 1 ? 0 : 1;
+}
+
+// Digits of the parts that a rank gets.
+const resultOf = ({collective, worldSize, partCount, turns}, rank) => (collective === 'barrier' ? [] :
+    [...Array(partCount).keys()].filter(part => model.isResult(collective, rank, part)).map(part => digitsOf(turns.at(-1).after[rank][part], worldSize)));
+const digitsOf = (sum, worldSize) => [...Array(worldSize).keys()].map(rank => ['.', String(rank)][Math.floor(sum / 8 ** rank) % 8] ?? '!').join('');
+
+for (const worldSize of kWorldSizes) {
+  test(`every collective on every topology, ${worldSize} ranks: bytes, messages and results are those of real ranks`, () => {
+    for (const [collective, topology] of everyCase) {
+      const schedule = model.scheduleOf(collective, topology, worldSize), name = `${collective} ${topology}`, real = countedBy(worldSize)[name];
+      const traffic = model.trafficOf(schedule, schedule.turns.flatMap(({messages}) => messages), kPartBytes * worldSize);
+      assert.equal(real.length, worldSize, name);
+      real.forEach(({bytes, messages, result}, rank) => {
+        assert.equal(traffic[rank].sent, bytes, `${name}, rank ${rank}`);
+        assert.equal(traffic[rank].messages + confirmations(collective, topology, rank, worldSize), messages, `${name}, rank ${rank}`);
+        assert.deepEqual(resultOf(schedule, rank), result, `${name}, rank ${rank}`);
+      });
     }
-    for (const table of expected.slice(0, -1).reverse()) {  // and backwards, where nothing is new at the start
-      await page.click('#back');
-      assert.deepEqual(await cellsShown(page), table);
-    }
-    assert.deepEqual(complaints, []);
-    await close();
   });
 }
+
+test('the page shows of each collective and topology what real ranks have sent and got', async () => {
+  const worldSize = 5, {page, complaints, close} = await open(browser, 'ring');
+  await set(page, {ranks: worldSize, size: worldSize});  // a part is 1 MiB
+  for (const [collective, topology] of everyCase) {
+    await set(page, {collective, topology, scrub: 1000});
+    const shown = await page.$$eval('#holdings tbody tr', rows => rows.map(row => ({sent: row.querySelector('.sent').textContent,
+        digits: [...row.querySelectorAll('.cell')].map(cell => cell.dataset.digits), complete: row.querySelectorAll('.complete').length})));
+    for (const [rank, {bytes, result}] of countedBy(worldSize)[`${collective} ${topology}`].entries()) {
+      const name = `${collective} ${topology}, rank ${rank}`;
+      assert.equal(shown[rank].sent, numbers.readableBinary(bytes / kPartBytes * kMiB), name);
+      assert.deepEqual(collective === 'barrier' ? [] : shown[rank].digits.filter((_, part) => model.isResult(collective, rank, part)), result, name);
+      assert.ok(shown[rank].complete >= result.length, name);
+    }
+    assert.match(await page.textContent('#status'), /^Complete after/);
+  }
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('messages cover no rank, no other message, and no edge of the picture', () => {
+  const overlap = (a, b) => Math.min(Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x), Math.min(a.y + a.height, b.y + b.height) - Math.max(a.y, b.y));
+  for (const [collective, topology] of everyCase) {
+    for (const worldSize of kWorldSizes) {
+      const schedule = model.scheduleOf(collective, topology, worldSize), places = geometry.placesOf(topology, worldSize), name = `${collective} ${topology} ${worldSize}`;
+      for (const {messages} of schedule.turns) {
+        for (let share = 0; share <= 1; share += 0.125) {
+          const boxes = messages.map(message => geometry.boxAt(schedule, message, share));
+          boxes.forEach((box, i) => {
+            assert.ok(box.x >= 0 && box.y >= 0 && box.x + box.width <= geometry.kWidth && box.y + box.height <= geometry.kHeight, name);
+            for (const {x, y} of places) {
+              const dx = Math.max(box.x - x, 0, x - box.x - box.width), dy = Math.max(box.y - y, 0, y - box.y - box.height);
+              assert.ok(Math.hypot(dx, dy) >= geometry.nodeRadiusOf(worldSize), name);
+            }
+            for (const other of boxes.slice(0, i)) assert.ok(overlap(box, other) <= 0, name);
+          });
+        }
+      }
+    }
+  }
+});
+
+test('picture, holdings and the row of Play fit on one screen with 8 ranks, also in the frame of a lesson', async () => {
+  const {page, close} = await open(browser, 'ring');
+  const kSiteHeader = 60;
+  await set(page, {ranks: 8});
+  for (const [width, height] of [[1440, 900], [1366, 650], [1024, 650], [902, 650], [849, 650], [680, 650], [390, 844], [353, 844]]) {
+    await page.setViewportSize({width, height});
+    for (const [collective, topology] of [['all_reduce', 'ring'], ['all_gather', 'tree'], ['reduce_scatter', 'star'], ['all_reduce', 'mesh']]) {
+      await set(page, {collective, topology, scrub: 430});
+      const {stage, table, room} = await page.evaluate(() => {
+        const scroll = document.querySelector('.scene .scroll');
+        return {stage: document.getElementById('stage').offsetHeight, table: scroll.scrollWidth, room: scroll.clientWidth};
+      });
+      assert.ok(stage <= height - kSiteHeader, `${topology}, ${width} px: ${stage}`);
+      assert.ok(table <= room, `${topology}, ${width} px: the table scrolls, ${table} in ${room}`);
+    }
+  }
+  await close();
+});
 
 const costsShown = page => page.$$eval('#cost-rows tbody tr', rows => rows.map(row =>
     [...row.querySelectorAll('th, td')].slice(0, 8).map(cell => cell.textContent)));
 
-test('costs are those of link_budget', async () => {
+test('costs are those of link_budget, sizes in MiB', async () => {
   const {page, close} = await open(browser, 'ring');
-  for (const [megabytes, gpus, link] of [[100, 4, 'PCIe 3 x16'], [0.01, 8, 'InfiniBand HDR'], [25, 2, 'NVLink 2'],
-                                         [1.5, 3, '10 GbE'], [3.125, 5, 'NVSwitch'], [512, 7, 'PCIe 4 x16'], [6.25, 6, '100 GbE']]) {
-    await type(page, 'ranks', gpus);
-    await type(page, 'bytes', megabytes * 1e6);
-    await page.selectOption('#link', link);
-    const {rows} = tableBelow(run('link_budget', '--megabytes', megabytes, '--gpus', gpus, '--link', link), 'algorithm');
-    assert.equal(rows.length, 4);
-    assert.deepEqual((await costsShown(page)).map(row => row.slice(0, 7)), rows, `${megabytes} MB, ${gpus} GPUs, ${link}`);
+  for (const [mib, gpus, link] of [[100, 4, 'PCIe 3 x16'], [0.01, 8, 'InfiniBand HDR'], [25, 2, 'NVLink 2'], [1.5, 3, '10 GbE'],
+                                   [3.125, 5, 'NVSwitch'], [512, 7, 'PCIe 4 x16'], [6.25, 6, '100 GbE']]) {
+    await set(page, {ranks: gpus, size: mib, link});
+    const table = megabytes => tableBelow(run('link_budget', '--megabytes', megabytes, '--gpus', gpus, '--link', link), 'algorithm').rows;
+    const times = table(Math.round(mib * kMiB) / 1e6), sizes = table(mib);  // sizes grow with the buffer, whatever the unit
+    assert.equal(times.length, 4);
+    assert.deepEqual((await costsShown(page)).map(row => row.slice(0, 7)), times.map((row, i) => [...sizes[i].slice(0, 4), ...row.slice(4)]), `${mib} MiB, ${gpus} GPUs, ${link}`);
   }
   await close();
 });
@@ -66,13 +168,12 @@ test('costs are those of link_budget', async () => {
 test('the size from which the ring is faster is that of race --predict', async () => {
   const {page, close} = await open(browser, 'ring');
   for (const [alphaUs, betaGbS] of [[20, 2], [5.7, 15.75], [3.4, 300], [14, 1.25], [0.5, 0.05]]) {
-    await type(page, 'alpha', alphaUs);
-    await type(page, 'beta', betaGbS);
+    await set(page, {alpha: alphaUs, beta: betaGbS});
     const lines = run('race', '--predict', '--world-sizes', '3,4,5,6,7,8', '--alpha-us', alphaUs, '--beta-gb-s', betaGbS);
     const printed = [...lines.matchAll(/model, (\d) ranks: .* from (\d+) bytes/g)];
     assert.equal(printed.length, 6);
     for (const [, worldSize, bytes] of printed) {
-      await type(page, 'ranks', worldSize);
+      await set(page, {ranks: worldSize});
       assert.equal(await page.textContent('#crossover-bytes'), bytes, `alpha ${alphaUs}, beta ${betaGbS}, ${worldSize} ranks`);
     }
   }
@@ -81,35 +182,33 @@ test('the size from which the ring is faster is that of race --predict', async (
 
 test('times, and the bytes that a rank really sends, are those of race', async () => {
   const {page, close} = await open(browser, 'ring');
-  await type(page, 'alpha', 20);
-  await type(page, 'beta', 2);
-  for (const bytes of [840, 84000]) {  // divisible by 2, 3 and 4 times 4
+  await set(page, {alpha: 20, beta: 2});
+  for (const bytes of [8400, 84000]) {  // divisible by 2, 3 and 4 times 4
     const output = run('race', '--world-sizes', '2,3,4', '--bytes', bytes, '--repeat', 1, '--alpha-us', 20, '--beta-gb-s', 2);
     const printed = [...output.matchAll(/^\[rank 0\] (star|mesh|ring) +(\d) +(\d+) +\d+ +(\d+) /gm)];
     assert.equal(printed.length, 9);
-    await type(page, 'bytes', bytes);
     for (const [, name, worldSize, sent, us] of printed) {
-      await type(page, 'ranks', worldSize);
+      await set(page, {size: bytes / kMiB, ranks: worldSize});
       const row = (await costsShown(page)).find(([algorithm]) => algorithm === name);
       assert.equal(row[7], us, `${name}, ${worldSize} ranks, ${bytes} bytes`);
       const digits = row[3].split('.')[1]?.length ?? 0;
-      assert.equal(row[3], (sent / 1e6).toFixed(digits), `${name}, ${worldSize} ranks, ${bytes} bytes`);
+      assert.equal(row[3], (sent / kMiB).toFixed(digits), `${name}, ${worldSize} ranks, ${bytes} bytes`);
     }
   }
   await close();
 });
 
-test('the pictures agree with the table: messages under way, and when each algorithm is done', async () => {
+test('the picture says how many messages are under way, and when it ends', async () => {
   const {page, close} = await open(browser, 'ring');
-  await page.focus('#scrub');
-  await page.keyboard.press('PageUp');
-  const label = kind => page.getAttribute(`#figure-${kind} svg`, 'aria-label');
-  assert.match(await label('ring'), /4 messages under way/);
-  assert.match(await label('mesh'), /4 messages under way/);
-  await page.keyboard.press('End');
-  for (const kind of ['ring', 'star', 'mesh']) assert.match(await label(kind), /done after .* 0 messages under way/);
-  const together = Object.fromEntries((await costsShown(page)).map(row => [row[0], row[6]]));
-  for (const kind of ['ring', 'star', 'mesh']) assert.ok((await label(kind)).includes(`${together[kind]} ms`), await label(kind));
+  const label = () => page.getAttribute('#picture svg', 'aria-label');
+  for (const [topology, underWay] of [['ring', 4], ['tree', 2], ['star', 1], ['mesh', 4]]) {
+    await set(page, {topology, scrub: 0});
+    assert.match(await label(), new RegExp(`^All-reduce on a ${topology} of 4 ranks, after 0 µs; ${underWay} messages under way`));
+    assert.equal(await page.locator('#picture .chip').count(), underWay);
+    await set(page, {scrub: 1000});
+    const row = (await costsShown(page)).find(([algorithm]) => algorithm === topology);
+    assert.ok((await label()).endsWith(`after ${row[6]} ms; 0 messages under way`), await label());
+  }
   await close();
 });
 
@@ -193,7 +292,7 @@ for (const [worldSize, bytes] of [[2, 4000], [4, 4 << 20], [5, 12], [8, 1 << 20]
 
 test('a replay is accessible and fits a phone', async () => {
   const out = path.join(folder, 'phone');
-  run('ring_trace', '--world-size', 8, '--bytes', 4 << 20, '--out', out);
+  run('ring_trace', '--world-size', 8, '--bytes', 1 << 20, '--out', out);
   assert.deepEqual(await problemsWith(browser, 'ring', async page => {
     await page.setInputFiles('#trace', path.join(out, 'trace.json'));
     await page.waitForSelector('#timeline svg');

@@ -7,17 +7,21 @@ const fs = require('node:fs');
 const path = require('node:path');
 const test = require('node:test');
 const {pathToFileURL} = require('node:url');
-const {launch, visit} = require('./browser.js');
+const {launch, visit, show, problemsOf} = require('./browser.js');
 
 const site = process.env.LOCKSTEP_SITE || path.resolve(__dirname, '..', '..', 'build', 'docs', 'site');
-const axe = require.resolve('axe-core/axe.min.js');
-const pages = [
-  'index.html', 'contents.html', 'chapters/00_why_many_gpus/index.html', 'chapters/02_ring_all_reduce/index.html',
-  'chapters/05_gpt_single_device/index.html', 'docs/glossary.html', 'docs/troubleshooting.html', 'docs/adr/index.html',
-  'exercises/02_ring_all_reduce/1_reduce_scatter/TASK.html', 'pairs/train_gpt_ddp.html', 'reference/index.html',
-  'reference/names.html', 'reference/comm/process_group.html',
-  'source/chapters/02_ring_all_reduce/ring_process_group.cpp.html',
+// Of every kind; lessons with panels are opened by lessons.test.js. Those of `onEveryScreen` are seen in both colours at both
+// widths, the others once in each: colours and layouts are the same style sheets.
+const onEveryScreen = [
+  'index.html', 'chapters/05_gpt_single_device/index.html', 'exercises/02_ring_all_reduce/1_reduce_scatter/TASK.html',
+  'pairs/train_gpt_ddp.html', 'reference/comm/process_group.html',
 ];
+const others = [
+  'contents.html', 'docs/glossary.html', 'docs/troubleshooting.html', 'docs/adr/index.html', 'panels/index.html',
+  'reference/index.html', 'reference/names.html', 'source/chapters/02_ring_all_reduce/ring_process_group.cpp.html',
+];
+const lessons = fs.existsSync(path.join(site, 'chapters'))
+    ? fs.readdirSync(path.join(site, 'chapters')).filter(name => /^\d\d_/.test(name)).map(name => `chapters/${name}/index.html`) : [];
 const isBuilt = fs.existsSync(path.join(site, 'index.html'));
 const options = {skip: isBuilt ? false : `there is no site in ${site}: run ./lockstep docs`, timeout: 180000};
 
@@ -30,21 +34,75 @@ test.after(() => browser?.close());
 // Not joined as a path: an address may end in a fragment.
 const open = (address, settings) => visit(browser, `${pathToFileURL(site).href}/${address}`, settings);
 
-for (const colorScheme of ['light', 'dark']) {
-  for (const width of [1280, 390]) {
-    test(`pages are accessible and fit, ${colorScheme}, ${width} wide`, options, async () => {
-      for (const address of pages) {
-        const {page, complaints, close} = await open(address, {width, colorScheme});
-        await page.addScriptTag({path: axe});  // lessons.test.js looks into the frames: from a disk, axe may not
-        const {violations} = await page.evaluate(() => axe.run(document, {preload: false, iframes: false, resultTypes: ['violations']}));
-        assert.deepEqual(violations.map(each => `${each.id}: ${each.nodes[0].target}`), [], address);
-        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${address} is too wide`);
-        assert.deepEqual(complaints, [], address);
-        await close();
-      }
-    });
-  }
+const screens = [{width: 1280, colorScheme: 'light'}, {width: 390, colorScheme: 'dark'}, {width: 390, colorScheme: 'light'}, {width: 1280, colorScheme: 'dark'}];
+
+for (const address of [...onEveryScreen, ...others]) {
+  test(`${address}: accessible, and no wider than the screen`, options, async () => {
+    const {page, complaints, close} = await open(address, screens[0]);
+    for (const screen of onEveryScreen.includes(address) ? screens : screens.slice(0, 2)) {
+      await show(page, screen);
+      assert.deepEqual(await problemsOf(page), [], `${screen.width} px, ${screen.colorScheme}`);
+    }
+    assert.deepEqual(complaints, []);
+    await close();
+  });
 }
+
+// What can be moved sideways in the page, with all answers unfolded, and whether the hint below it is seen.
+const slidersOf = page => page.evaluate(async () => {
+  for (const each of document.querySelectorAll('details')) each.open = true;
+  await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));  // hints follow the next layout
+  return [...document.querySelectorAll('.code pre, .text .scroll, .picture')].filter(box => box.offsetParent && !box.closest('.panel')).map(box => ({
+    is: `${box.className || box.parentElement.className}: ${box.textContent.slice(0, 60)}`, isCode: box.matches('pre'), isPicture: box.matches('.picture'),
+    slides: box.scrollWidth > box.clientWidth, saysSo: box.nextElementSibling?.matches('.slides:not([hidden])') ?? false,
+  }));
+});
+
+test('no code scrolls sideways on a desk; on a phone, what does says so', options, async () => {
+  const {page, close} = await open('index.html', {width: 1440});
+  let tables = 0, pictures = 0;
+  for (const address of lessons) {
+    await page.setViewportSize({width: 1440, height: 900});
+    await page.goto(`${pathToFileURL(site).href}/${address}`);
+    assert.deepEqual((await slidersOf(page)).filter(each => each.isCode && each.slides), [], address);
+    await page.setViewportSize({width: 390, height: 844});
+    const onPhone = await slidersOf(page);
+    assert.deepEqual(onPhone.filter(each => each.slides !== each.saysSo), [], address);
+    tables += onPhone.filter(each => each.isCode && each.slides).length;
+    pictures += onPhone.filter(each => each.isPicture && each.slides).length;
+  }
+  assert.ok(tables > 10 && pictures > 10, `${tables} tables in code and ${pictures} pictures slide`);
+  await close();
+});
+
+test('on a phone, Copy appears with a tap and hides nothing', options, async () => {
+  const {page, close} = await open('chapters/02_ring_all_reduce/index.html', {width: 390, height: 844, hasTouch: true, isMobile: true});
+  const box = page.locator('.text > .code').first(), copy = box.locator('.copy');
+  assert.equal(await copy.isVisible(), false);
+  await box.locator('pre').tap();
+  assert.equal(await copy.isVisible(), true);
+  const covered = await copy.evaluate(button => {
+    const mine = button.getBoundingClientRect();
+    return [...document.querySelectorAll('main pre, main p, main li')].filter(each => {
+      const other = each.getBoundingClientRect();
+      return other.bottom > mine.top && other.top < mine.bottom && other.right > mine.left && other.left < mine.right;
+    }).map(each => each.textContent);
+  });
+  assert.deepEqual(covered, []);
+  await close();
+});
+
+test('the two commands are on the first screen of the front page', options, async () => {
+  const {page, close} = await open('index.html');
+  for (const [width, height] of [[1366, 650], [390, 844]]) {
+    await page.setViewportSize({width, height});
+    for (const command of ['./lockstep train', './lockstep test']) {
+      const place = await page.getByText(command, {exact: true}).first().boundingBox();
+      assert.ok(place && place.y >= 0 && place.y + place.height <= height, `${command} at ${width}x${height}: ${JSON.stringify(place)}`);
+    }
+  }
+  await close();
+});
 
 test('the search finds a section by keyboard alone', options, async () => {
   const {page, complaints, close} = await open('docs/learner.html');

@@ -7,16 +7,29 @@ const fs = require('node:fs');
 const path = require('node:path');
 const {launch, open, panelFolder} = require('./browser.js');
 
+// The panel's picture of each topology in the middle of an all-reduce, side by side.
+async function oneOfEachTopology(page) {
+  await page.evaluate(() => {
+    const {el, byId} = Lockstep.ui, {topologies} = Lockstep.collectiveModel, kShare = 0.35;
+    const choose = (id, value, event) => { byId(id).value = value; byId(id).dispatchEvent(new Event(event)); };
+    byId('picture').after(el('div', {id: 'topologies'}, topologies.map(([key, name]) => {
+      choose('topology', key, 'change');
+      choose('scrub', kShare * byId('scrub').max, 'input');
+      return el('figure', {}, el('strong', {}, name), byId('picture').firstChild.cloneNode(true));
+    })));
+  });
+}
+
 // What to do before, and the drawings: [what selects them, columns, and their legend].
 const stills = {
-  ring: {prepare: async page => { await page.click('#step'); await page.fill('#scrub', '250'); },
-         drawings: ['#drawings svg', 3]},
+  ring: {prepare: oneOfEachTopology, drawings: ['#topologies svg', 4]},
   step_together: {prepare: page => page.click('#next'), drawings: ['#replicas section svg:first-of-type', 4]},
   overlap: {drawings: ['#timeline svg', 1, '#legend li']},
   budgets: {drawings: ['#memory-picture svg', 1, '#memory-legend li']},
   warp: {drawings: ['#sectors svg', 1]},
   sharded: {prepare: async page => { await page.selectOption('#stage', '3'); await page.uncheck('#one-scale'); await page.fill('#scrub', '20'); },
             drawings: ['#chart svg', 1, '#legend li']},
+  tensor_block: {prepare: async page => { await page.check('#sequence'); await page.fill('#scrub', '5'); }, drawings: ['#chart svg', 1]},
 };
 
 // In the page: one SVG of all drawings below a title, with the rules that its elements need.

@@ -20,7 +20,7 @@ constexpr std::array<KindWord, 7> kKinds = {{
     {PathKind::kSystem, "SYS", "PCIe, then the link between processors (crosses NUMA nodes)"},
     {PathKind::kNode, "NODE", "PCIe, then the link between two host bridges of one NUMA node"},
     {PathKind::kHostBridge, "PHB", "PCIe through a host bridge, which is in the processor"},
-    {PathKind::kBridges, "PXB", "several PCIe switches, past the processor"},
+    {PathKind::kBridges, "PXB", "several PCIe switches, but not the processor"},
     {PathKind::kBridge, "PIX", "one PCIe switch"},
     {PathKind::kNvLinks, "NV#", "NVLinks, bonded: their bandwidths add up"},
     {PathKind::kSelf, "X", "the device itself"},
@@ -155,7 +155,7 @@ class Parser {
       const std::optional<Path> path = parse_path(token.text);
       if (!path) {
         fail(line.number, token.column, "the path ", pair, " is \"", token.text,
-             "\"; known are X, NV1, NV2, ..., PIX, PXB, PHB, NODE, SYS");
+             "\"; use X, NV1, NV2, ..., PIX, PXB, PHB, NODE or SYS");
       }
       if ((path->kind == PathKind::kSelf) != (i == row)) {
         fail(line.number, token.column, "the path ", pair, " is ", token.text, "; X belongs on the diagonal only");
@@ -169,7 +169,7 @@ class Parser {
   void read_affinity(TopologyDevice& device, const Line& line, std::size_t first) const {
     for (std::size_t i = first; i < line.tokens.size(); ++i) {
       if (i - first >= columns_.size()) {
-        fail(line.number, line.tokens[i].column, "\"", line.tokens[i].text, "\" is not a column of the header");
+        fail(line.number, line.tokens[i].column, "\"", line.tokens[i].text, "\" is in no column of the header");
       }
       device.*columns_[i - first] = line.tokens[i].text;
     }

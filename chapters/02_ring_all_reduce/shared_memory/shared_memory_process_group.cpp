@@ -41,7 +41,7 @@ void SharedMemoryProcessGroup::use(std::shared_ptr<comm::SharedMemory> memory) {
   HostProcessGroup::use(std::make_unique<comm::SharedMemoryTransport>(std::move(memory), deadline), kSegmentBytes);
 }
 
-// The memory's own collective calls come from this thread, so queued calls must be done first.
+// The memory makes collective calls of its own, on this thread, so all queued calls must be done first.
 std::shared_ptr<Storage> SharedMemoryProcessGroup::allocate(std::size_t bytes, Device device) {
   require_no_open_group("allocate");
   if (!registered_ || !device.is_cpu()) return HostProcessGroup::allocate(bytes, device);

@@ -1,4 +1,4 @@
-// The emulator: counts of accesses, and no times.
+// The emulator's backend: it counts accesses and measures no times.
 #include "04_kernels/measure/backend.hpp"
 #include "base/environment.hpp"
 #include "base/error.hpp"

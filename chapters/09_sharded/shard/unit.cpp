@@ -1,6 +1,7 @@
 #include "09_sharded/shard/unit.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/error.hpp"
@@ -25,6 +26,22 @@ std::vector<nn::ParameterShape> shapes_of(std::span<const nn::NamedParameter> pa
     shapes.push_back({named.name, named.parameter.shape()});
   }
   return shapes;
+}
+
+// Parameters that are tied by their memory, and not by register_tied_parameter(), would part: each moves to its unit.
+void require_memory_of_their_own(std::span<const nn::NamedParameter> parameters, int rank) {
+  std::map<const void*, const nn::NamedParameter*> owners;
+  const auto unit_of = [](const nn::NamedParameter& named) {
+    return nn::unit_of({named.name, named.parameter.shape()});
+  };
+  for (const nn::NamedParameter& named : parameters) {
+    if (!named.parameter.has_value() || named.parameter.shape().count() == 0) continue;
+    const auto [owner, is_new] = owners.emplace(named.parameter.value().const_data(), &named);
+    if (is_new) continue;
+    throw ContractError(concat("rank ", rank, ": sharded: ", named.name, " has the memory of ", owner->second->name,
+                               ", and would get its own in unit ", unit_of(named), " beside unit ",
+                               unit_of(*owner->second), ", untied: register it with register_tied_parameter()"));
+  }
 }
 
 // Moves the parameters' values into the unit, and takes rank 0's.
@@ -69,6 +86,7 @@ void make_room_for_gradients(Unit& unit, std::span<const nn::NamedParameter> par
 }  // namespace
 
 std::vector<Unit> make_units(std::span<const nn::NamedParameter> parameters, comm::ProcessGroup& group, int stage) {
+  require_memory_of_their_own(parameters, group.rank());
   std::vector<nn::ParameterUnit> divided = nn::units_of(shapes_of(parameters), group.world_size());
   std::ranges::reverse(divided);
   std::vector<Unit> units;

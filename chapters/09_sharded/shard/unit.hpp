@@ -49,7 +49,7 @@ struct Unit {
 /// parameters from the last to the first, and copies rank 0's values to all ranks. Values that stay whole move into
 /// memory of the group, as do the gradients of stage 1; others are released, unit by unit, so that a module whose
 /// values are drawn when they are first needed is never whole. Collective.
-/// @param parameters  float32, on one device; equal in names and shapes on all ranks.
+/// @param parameters  float32, on one device; equal in names and shapes on all ranks; each with memory of its own.
 /// @param stage       Of ZeRO, 1 to 3.
 [[nodiscard]] std::vector<Unit> make_units(std::span<const nn::NamedParameter> parameters, comm::ProcessGroup& group,
                                            int stage);

@@ -46,8 +46,8 @@ void UnitWindow::end_pass() {
 
 void UnitWindow::fetch(autograd::Variable& parameter) {
   const std::size_t unit = unit_of_.at(parameter.node().get());
-  require(is_open_, "sharded: the value of ", parameter.name(), " is asked for outside a step, and no rank has all of ",
-          units_[unit].tag,
+  require(is_open_, "rank ", group_.rank(), ": sharded: the value of ", parameter.name(),
+          " is asked for outside a step, and no rank has all of ", units_[unit].tag,
           ": take part on all ranks in accumulate() or in_step(), or read this rank's part in shards()");
   use(unit);
 }

@@ -29,7 +29,7 @@ __device__ __forceinline__ T* dynamic_shared() {
 
 #else
 
-/// The grid of a launch and its source line: no default argument can follow a parameter pack.
+/// The grid of a launch, and its source line: launch() ends in a parameter pack, so it cannot default the line itself.
 struct PlacedGrid {
   dim3 grid;
   lockstep::emulator::SourcePlace place;
@@ -47,7 +47,7 @@ struct PlacedGrid {
 };
 
 /// Launches `kernel`; the arguments are converted to its parameters' types.
-/// @return  An error of this launch.
+/// @return  The error of this launch; cudaSuccess if there is none.
 template <typename... Parameters, typename... Arguments>
 [[nodiscard]] cudaError_t launch(void (*kernel)(Parameters...), PlacedGrid grid, dim3 block, std::size_t shared_bytes,
                                  cudaStream_t stream, Arguments&&... arguments) {

@@ -12,13 +12,13 @@
 
 namespace lockstep::comm {
 
-/// A connection between two ranks broke. Neither can tell which end is at fault, so the message names both.
+/// A connection between two ranks broke. Neither of them can tell whose fault it is, so the message names both.
 class LinkError : public IoError {
  public:
   using IoError::IoError;
 };
 
-/// Amounts that a rank has sent.
+/// How much a rank has sent.
 struct Traffic {
   std::uint64_t payload_bytes = 0;  ///< Elements of collectives.
   std::uint64_t header_bytes = 0;   ///< Overhead of messages.
@@ -57,7 +57,7 @@ class Transport {
   /// @param expected  Header that the message must match: collective, call number and fingerprint.
   /// @param bytes     Filled; its size is the expected payload size.
   /// @throws MismatchError  The message belongs to another collective; says what each of the two ranks was doing.
-  /// @throws LinkError, TimeoutError, FormatError  Broken, too late, damaged.
+  /// @throws LinkError, TimeoutError, FormatError  The connection broke, the message is too late, or it is damaged.
   virtual void receive(int peer, const net::FrameHeader& expected, std::span<std::byte> bytes,
                        const Deadline& deadline) = 0;
 
@@ -69,7 +69,7 @@ class Transport {
   /// Makes a running call, and all later ones, fail soon with IoError.
   virtual void interrupt() noexcept = 0;
 
-  /// Counted since the transport was made. Any thread.
+  /// Counted since the transport was made. May be called from any thread.
   [[nodiscard]] virtual Traffic sent() const noexcept = 0;
 };
 

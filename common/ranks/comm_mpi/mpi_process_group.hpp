@@ -22,7 +22,7 @@ struct MpiOptions {
 /// The first group of more than one rank initializes MPI; every process started by mpirun must make one. A program may
 /// instead initialize MPI itself, with at least MPI_THREAD_SERIALIZED: calls of all groups of a process are serialized.
 /// Waiting polls, so that a deadline or a failure elsewhere ends it. After a collective has failed halfway, its
-/// messages may still be in transit in MPI: then every group of the process fails, and the process ends without
+/// messages may still be in transit in MPI. Then every group of the process fails, and the process ends without
 /// MPI_Finalize, which could wait for dead ranks.
 ///
 /// Unlike star and ring, this backend does not promise equal bits on all ranks and in all runs, nor that the other
@@ -31,8 +31,8 @@ struct MpiOptions {
 /// and recvs only.
 ///
 /// @param context  From rendezvous(). World size 1 needs neither network nor MPI.
-/// @throws UnavailableError  MPI cannot reach the other ranks, because mpirun did not start them; says how to.
-/// @throws TimeoutError      Not all ranks make their group within context.limits.join.
+/// @throws UnavailableError  MPI cannot reach the other ranks, because mpirun did not start them; says how to do so.
+/// @throws TimeoutError      Some rank did not make its group within context.limits.join.
 /// @throws PeerFailedError   A rank died or gave up meanwhile; names it.
 /// @throws IoError           MPI reports an error.
 [[nodiscard]] std::unique_ptr<comm::ProcessGroup> make_mpi_process_group(comm::JobContext context,

@@ -13,8 +13,8 @@ void require_pointer(const void* pointer, const char* what) {
   nccl_require(pointer != nullptr, ncclInvalidArgument, "the pointer to the ", what, " is null");
 }
 
-// A configuration's value of blocking; the rest is checked and has no effect.
-bool reads_blocking(const ncclConfig_t* config, bool otherwise) {
+// Reads `blocking` from a configuration. The other fields are checked, but have no effect.
+bool read_blocking(const ncclConfig_t* config, bool otherwise) {
   if (config == nullptr) return otherwise;
   nccl_require(config->magic == LOCKSTEP_EMULATED_NCCL_MAGIC && config->size == sizeof(ncclConfig_t),
                ncclInvalidArgument, "the configuration was not initialized with NCCL_CONFIG_INITIALIZER");
@@ -33,10 +33,10 @@ bool never() { return false; }
 ncclResult_t init_rank(const char* call, ncclComm_t* comm, int ranks, const ncclUniqueId& id, int rank,
                        const ncclConfig_t* config) {
   require_pointer(comm, "communicator");
-  nccl_require(ranks > 0 && rank >= 0 && rank < ranks, ncclInvalidArgument, "there is no rank ", rank, " among ",
-               ranks);
+  nccl_require(ranks > 0 && rank >= 0 && rank < ranks, ncclInvalidArgument, "there is no rank ", rank,
+               " in a world of ", ranks);
   Membership own{read_unique_id(id), rank, ranks, 0};
-  const bool is_blocking = reads_blocking(config, true);
+  const bool is_blocking = read_blocking(config, true);
   cuda_require(cudaGetDevice(&own.device), "asking for the device");
   const auto communicator = std::make_shared<Communicator>(own, is_blocking);
   Communicator* const joining = communicator.get();
@@ -50,7 +50,7 @@ ncclResult_t split(ncclComm_t comm, const Choice& choice, ncclComm_t* part_handl
   nccl_require(choice.color >= 0 || choice.color == NCCL_SPLIT_NOCOLOR, ncclInvalidArgument, "the color ", choice.color,
                " is neither NCCL_SPLIT_NOCOLOR nor at least 0");
   whole->require_open();
-  const bool is_blocking = reads_blocking(config, whole->is_blocking());
+  const bool is_blocking = read_blocking(config, whole->is_blocking());
   std::shared_ptr<Communicator> part;
   if (choice.color != NCCL_SPLIT_NOCOLOR) part = std::make_shared<Communicator>(whole->own(), is_blocking);
   const int number = whole->next_split();
@@ -65,7 +65,7 @@ ncclResult_t split(ncclComm_t comm, const Choice& choice, ncclComm_t* part_handl
   return submit_joining("ncclCommSplit", whole, part, joining, part_handle);
 }
 
-// For queries of an existing communicator.
+// Answers a query about an existing communicator.
 ncclResult_t ask(const char* call, ncclComm_t comm, int* answer, int (*question)(const Membership&)) {
   return nccl_call(call, [&] {
     const auto communicator = communicator_of(comm);

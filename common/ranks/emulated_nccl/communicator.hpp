@@ -15,14 +15,14 @@
 
 namespace lockstep::emulated_nccl {
 
-/// Operations run in the order in which they were enqueued, on any streams: each draws a number and waits for its turn.
-/// One that cannot complete hangs, and all later ones with it, until abort().
+/// Operations run in the order in which they were enqueued, whatever their streams: each draws a number and waits for
+/// its turn. An operation that cannot complete hangs until abort(), and so do all later ones.
 ///
-/// Thread safety: calls of the API from one thread; status(), abort() and the functions for streams from any.
+/// Thread safety: calls of the API from one thread; status(), abort() and the functions called by streams from any.
 class Communicator {
  public:
   /// @param own          Place in the meeting, until join() replaces it.
-  /// @param is_blocking  Whether calls wait until they are done.
+  /// @param is_blocking  If true, calls return only when they are done.
   Communicator(Membership own, bool is_blocking) : own_(std::move(own)), is_blocking_(is_blocking) {}
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -37,7 +37,7 @@ class Communicator {
   [[nodiscard]] ncclResult_t status() const;
   /// @throws NcclError  An operation is in progress or has failed.
   void require_ready() const;
-  /// As require_ready(), for calls that a finalized communicator also rejects.
+  /// As require_ready(), but a finalized communicator throws too.
   void require_open() const;
 
   /// Runs `job` now, or (not blocking) soon, on the communicator's own thread; its exception then becomes the status.
@@ -45,14 +45,14 @@ class Communicator {
   ncclResult_t perform(const char* call, std::function<void()> job);
 
   void begin_joining() noexcept;  ///< In progress, until join() ends.
-  /// Takes the place from `find_place` and waits for all ranks there. The outcome becomes the status.
-  /// @param should_stop  Also checked, for a communicator that must end with another one.
+  /// Asks `find_place` for this rank's place and waits for the other ranks. The outcome becomes the status.
+  /// @param should_stop  Ends the wait, as abort() does; for a communicator that must end with another one.
   void join(const std::function<Membership()>& find_place, const ShouldStop& should_stop) noexcept;
-  void fail(ncclResult_t code, const std::string& text) noexcept;  ///< Makes it fail; only the first failure counts.
+  void fail(ncclResult_t code, const std::string& text) noexcept;  ///< Only the first failure counts.
 
   /// @name Called by streams
   /// @{
-  [[nodiscard]] std::uint64_t draw_number();  ///< For one group of operations.
+  [[nodiscard]] std::uint64_t draw_number();  ///< Of a group of operations.
   /// Waits for its turn and runs the operations; returns when done or aborted.
   void run(std::uint64_t number, std::span<const HostOperation> operations) noexcept;
   /// @}

@@ -12,9 +12,9 @@
 ///   });
 /// }
 /// ```
-/// The function captures a variable if it reads the value, and `variable.without_value()` if it does not. Either way it
-/// asks a parameter for its value again, since that may have been released and fetched in the meantime. An operation
-/// that reads the values of two parameters holds copies of the handles.
+/// The function captures the variable itself if it reads the value, else `variable.without_value()`. If the variable is
+/// a parameter, the function asks for its value again, because that may have been released and fetched in the meantime.
+/// An operation that reads the values of two parameters holds copies of the handles.
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -31,7 +31,7 @@ namespace lockstep::autograd {
 /// handed over: an operation may overwrite it and pass it on if it is exclusive (is_exclusive).
 using BackwardFunction = std::function<void(Tensor gradient)>;
 
-/// Where an operation prepares a gradient before backward() asks for it.
+/// Memory in which an operation prepares a gradient before backward() asks for it.
 struct GradientLoan {
   Tensor tensor;  ///< Shaped like the variable; uninitialised when borrowed.
 };
@@ -60,12 +60,12 @@ struct Variable::Node {
   bool has_gradient = false;      ///< Something has been written since zero_grad().
 
   // The fields of a parameter.
-  bool is_parameter = false;  ///< False: the fields of an operation hold.
+  bool is_parameter = false;  ///< False: the fields of an operation apply.
   std::string name;           ///< Full name, for messages and checkpoints.
   Listing listing = Listing::kNotAwaited;
   Tensor value;                            ///< Undefined while released.
   ValueSource* source = nullptr;           ///< Fetches a released value; null: none.
-  std::shared_ptr<ValueSource> initial;    ///< Brings the first value; null once there has been one.
+  std::shared_ptr<ValueSource> initial;    ///< Supplies the first value; null once it has.
   std::shared_ptr<RoundedWeight> rounded;  ///< The copy that autocast multiplies with; null if there is none.
   std::uint64_t rounded_at = kNever;       ///< write_accesses() of the value's storage when `rounded` was made.
   bool is_frozen = false;  ///< Counts as data: nothing is recorded for it, and backward() does not reach it.
@@ -75,19 +75,19 @@ struct Variable::Node {
   // The fields of an operation's result.
   std::uint64_t sequence = 0;                 ///< Larger than every input's; orders backward().
   std::vector<std::shared_ptr<Node>> inputs;  ///< Those with requires_grad(), one entry per use.
-  BackwardFunction backward;                  ///< Empty once backward() has passed.
+  BackwardFunction backward;                  ///< Empty once backward() has run it.
 
   std::int64_t pending_uses = 0;  ///< Contributions that the running backward() still expects; else 0.
 };
 
-/// The variable `value` computed from `inputs` (undefined ones are skipped). Records nothing, and drops `backward`, if
+/// A variable of `value`, computed from `inputs` (undefined ones are skipped). Records nothing and drops `backward` if
 /// gradients are off or no input needs one.
 [[nodiscard]] Variable record(Tensor value, std::initializer_list<Variable> inputs, BackwardFunction backward);
 
 /// The same for any number of inputs.
 [[nodiscard]] Variable record(Tensor value, std::span<const Variable> inputs, BackwardFunction backward);
 
-/// Whether record() would record: lets an operation skip work that only its backward needs.
+/// True if record() would record. An operation can otherwise skip work that only its backward needs.
 [[nodiscard]] bool will_record(std::initializer_list<Variable> inputs);
 
 /// A computed variable and the gradient that reaches it from outside.
@@ -95,12 +95,12 @@ struct GradientStart {
   Variable output;
   Tensor gradient;  ///< Shaped like `output`; handed over.
 };
-/// Like Variable::backward(), from several variables at once. May run inside another backward(), which keeps calling
-/// the observers of the parameters that it still counts.
+/// Like Variable::backward(), from several variables at once. May run inside another backward(); that one still calls
+/// the observers of the parameters to which it has yet to add.
 void backward_from(std::vector<GradientStart> starts);
 
-/// While it lives, operations on this thread record nothing (as NoGradGuard); the parameters that they would have
-/// recorded are collected, each once, by this collector and all outer ones.
+/// While it lives, operations on this thread record nothing (as with NoGradGuard). Instead this collector, and any
+/// outer ones, collect the parameters that would have been recorded, each once.
 class ParameterCollector {
  public:
   ParameterCollector() noexcept;
@@ -138,7 +138,7 @@ class EnableGradGuard {
 /// In backward: adds the borrowed tensor, now filled, to `variable`'s gradient.
 void return_gradient(const Variable& variable, std::shared_ptr<GradientLoan> loan);
 
-/// Whether this handle is the only reference to its storage, so that overwriting it disturbs nobody.
+/// True if this handle is the only reference to its storage, so that overwriting it disturbs nobody.
 [[nodiscard]] bool is_exclusive(const Tensor& tensor) noexcept;
 
 /// `tensor` itself if it is exclusive, else uninitialised elements of the same shape and type: the output of an

@@ -26,12 +26,12 @@ class Dataset {
 
   /// Stacks samples.
   /// @param indices  In [0, size()), in any order; may be empty and may repeat.
-  /// @throws ContractError  An index out of range.
+  /// @throws ContractError  An index is out of range.
   /// @cost  Copies the samples once.
   [[nodiscard]] virtual Batch batch(std::span<const std::int64_t> indices) const = 0;
 
-  /// Stacks samples as they are in one epoch. The same as batch(), unless the dataset draws new samples for each epoch;
-  /// then batch() gives those of epoch 0. A DataLoader calls this one, with its sampler's epoch.
+  /// Stacks samples as they are in one epoch. This is the same as batch(), unless the dataset draws new samples for
+  /// each epoch; then batch() gives those of epoch 0. A DataLoader calls this one, with its sampler's epoch.
   /// @param indices  As for batch(). @param epoch  At least 0.
   /// @throws ContractError  As batch().
   [[nodiscard]] virtual Batch batch_of_epoch(std::span<const std::int64_t> indices, std::int64_t epoch) const {

@@ -56,7 +56,7 @@ void cached_attention_forward(const Tensor& out, const Tensor& keys, const Tenso
             " ", expected, ", not ", kept->dtype(), " ", kept->shape());
   }
   require(past >= 0 && past <= capacity - count, call.operation(), ": ", count, " positions after ", past,
-          " do not fit into room for ", capacity);
+          " do not fit in a cache of ", capacity);
   if (past == 0) {
     causal_attention_forward(out, Tensor::empty({samples, heads, count}, dtype), qkv, heads);
   }

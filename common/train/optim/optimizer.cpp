@@ -7,11 +7,6 @@
 
 namespace lockstep::optim {
 
-Optimizer::Optimizer(std::vector<nn::ParameterGroup> groups) : groups_(std::move(groups)) {
-  for (const nn::ParameterGroup& group : groups_) updates_.resize(updates_.size() + group.parameters.size());
-  require(!updates_.empty(), "optim: no parameter to update; a module's layers are made with child<...>(name, ...)");
-}
-
 namespace {
 
 // A parameter's veto; undefined if no observer has one.
@@ -28,6 +23,14 @@ Tensor veto_of(const nn::NamedParameter& named) {
 
 }  // namespace
 
+Optimizer::Optimizer(std::vector<nn::ParameterGroup> groups) : groups_(std::move(groups)) {
+  for (const nn::ParameterGroup& group : groups_) {
+    for (const nn::NamedParameter& named : group.parameters) (void)veto_of(named);
+    updates_.resize(updates_.size() + group.parameters.size());
+  }
+  require(!updates_.empty(), "optim: no parameter to update; a module's layers are made with child<...>(name, ...)");
+}
+
 void Optimizer::step(double learning_rate) {
   auto updates = updates_.begin();
   for (const nn::ParameterGroup& group : groups_) {
@@ -35,10 +38,9 @@ void Optimizer::step(double learning_rate) {
     for (const nn::NamedParameter& named : group.parameters) {
       const autograd::Variable& parameter = named.parameter;
       const auto index = static_cast<std::size_t>(updates - updates_.begin());
-      if (parameter.has_gradient()) {
-        update(
-            {parameter.value(), parameter.gradient(), index, ++*updates, own_rate, group.weight_decay, veto_of(named)});
-      }
+      const Tensor veto = veto_of(named);  // without a gradient too: an observer may have taken it
+      if (parameter.has_gradient())
+        update({parameter.value(), parameter.gradient(), index, ++*updates, own_rate, group.weight_decay, veto});
       ++updates;
     }
   }

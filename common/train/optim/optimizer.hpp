@@ -21,7 +21,8 @@ struct StepCounts {
 };
 
 /// Updates parameters from their gradients. Reads values and gradients from their storage at the time of the step, so
-/// both may be rebound between steps. Thread safety: none.
+/// both may be rebound between steps. If an observer of a parameter never allows an update, its veto()
+/// (autograd::GradientObserver) throws, and so do constructor and step(). Thread safety: none.
 class Optimizer {
  public:
   /// @param groups  Parameters, each group with its weight decay and its scale of the learning rate.

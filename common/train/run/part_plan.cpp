@@ -66,7 +66,8 @@ PartPlan::PartPlan(std::span<const NamedPart> parts, comm::ProcessGroup* group)
     : rank_(group == nullptr ? 0 : group->rank()) {
   json own = json::array();
   for (const NamedPart& part : parts) own.push_back(as_json(part));
-  const std::vector<json> of_ranks = group == nullptr ? std::vector<json>{own} : comm::all_gather_object(*group, own);
+  const std::vector<json> of_ranks =
+      group == nullptr ? std::vector<json>{own} : comm::all_gather_object(*group, own, {.tag = "who saves what"});
   std::map<std::string, std::size_t> places;
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
     for (const json& part : of_ranks[rank]) {

@@ -17,7 +17,7 @@ Shape::Shape(std::span<const std::int64_t> dimensions) : rank_(static_cast<int>(
 
 std::int64_t Shape::operator[](int axis) const {
   const int index = axis < 0 ? axis + rank_ : axis;
-  require(index >= 0 && index < rank_, "axis ", axis, " of a shape with ", rank_, " dimensions");
+  require(index >= 0 && index < rank_, "there is no axis ", axis, " in a shape with ", rank_, " dimensions");
   return dimensions_[static_cast<std::size_t>(index)];
 }
 

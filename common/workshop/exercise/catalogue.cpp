@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -34,6 +36,8 @@ Exercise read_exercise(const fs::path& file) {
     exercise.template_verdict = json.value("template_verdict", "TODO");
     const std::string expected = exercise.chapter.substr(0, 2) + "." + exercise.name.substr(0, exercise.name.find('_'));
     if (exercise.id != expected) throw FormatError(concat("id is \"", exercise.id, "\", its folder says ", expected));
+    if (!std::regex_match(exercise.id, std::regex(R"(\d\d\.\d{1,2})")))
+      throw FormatError(concat("id is \"", exercise.id, "\", not two digits, a dot and a number"));
     if (exercise.files.empty()) throw FormatError("files is empty");
     return exercise;
   } catch (const nlohmann::json::exception& error) {
@@ -47,6 +51,8 @@ Exercise read_exercise(const fs::path& file) {
 std::string with_two_digits(const std::string& word) { return word.find('.') == 1 ? "0" + word : word; }
 
 }  // namespace
+
+int Exercise::number() const { return std::stoi(id.substr(3)); }
 
 std::string Exercise::work_name() const { return id + name.substr(name.find('_')); }
 
@@ -65,7 +71,8 @@ std::vector<Exercise> read_catalogue(const fs::path& root) {
       if (fs::exists(folder.path() / "exercise.json"))
         catalogue.push_back(read_exercise(folder.path() / "exercise.json"));
   }
-  std::ranges::sort(catalogue, {}, &Exercise::id);
+  std::ranges::sort(catalogue, {},
+                    [](const Exercise& exercise) { return std::pair(exercise.chapter, exercise.number()); });
   return catalogue;
 }
 

@@ -9,6 +9,9 @@
 
 namespace lockstep::exercise {
 
+/// The numbers in a chapter from this one on belong to lecturers: no exercise of the course has or will have one.
+inline constexpr int kFirstOfLecturers = 50;
+
 struct Exercise {
   std::string id;       ///< "02.1"; never changes.
   std::string chapter;  ///< "02_ring_all_reduce"
@@ -22,6 +25,10 @@ struct Exercise {
   std::map<std::string, double> weights;  ///< Points by check name, overriding the judge's (1 by default).
   std::string template_verdict;           ///< The template's verdict: TODO, or the fault to mend (HANG, WRONG).
 
+  /// 1 for "02.1".
+  [[nodiscard]] int number() const;
+  /// True for an exercise that a lecturer has added: counts of the course leave it out.
+  [[nodiscard]] bool is_lecturers() const { return number() >= kFirstOfLecturers; }
   /// "02.1_reduce_scatter": the name of its folder in work/.
   [[nodiscard]] std::string work_name() const;
   /// "02_1", for names of targets.

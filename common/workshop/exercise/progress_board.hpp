@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Each rank's current activity, in memory shared with the judge: a blocked rank cannot be asked.
+/// Each rank's current activity, in memory shared with the judge, because a blocked rank cannot be asked.
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -25,8 +25,8 @@ enum class RankState : std::uint32_t {
   kFinished     ///< Has answered.
 };
 
-/// One rank's entry. Written by that rank, read by the judge. Every field is atomic, because the reader may look at any
-/// time. `moves` is written last.
+/// One rank's entry, written by that rank and read by the judge. The numbers are atomic, because the judge may read
+/// them at any time. `moves` is written last.
 struct RankProgress {
   std::atomic<std::uint64_t> moves;  ///< Grows with every byte sent or received and every call entered.
   std::atomic<RankState> state;
@@ -61,10 +61,10 @@ class ProgressBoard {
   std::shared_ptr<RankProgress> entries_;
 };
 
-/// Enters a call on the board; its destructor leaves the call.
+/// Enters a call on the board while it lives.
 class ProgressEntry {
  public:
-  /// @param progress  This rank's entry; null: no judge is watching. @param state  Of the call. @param peer  Or -1.
+  /// @param progress  This rank's entry; null: no judge is watching. @param state  Of the call. @param peer  -1: all.
   /// @param bytes  The call's total. @param where  The call in the learner's code.
   ProgressEntry(RankProgress* progress, RankState state, int peer, std::uint64_t bytes,
                 const std::source_location& where, const std::string& operation = {});
@@ -72,7 +72,7 @@ class ProgressEntry {
   ProgressEntry(const ProgressEntry&) = delete;
   ProgressEntry& operator=(const ProgressEntry&) = delete;
 
-  /// Counts `bytes` more bytes moved.
+  /// Adds `bytes` to those that the call has moved.
   void advance(std::uint64_t bytes, bool is_sent);
 
  private:

@@ -1,11 +1,14 @@
 // author: commands for authors of exercises.
 #include <algorithm>
 #include <array>
+#include <iomanip>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "emulator/translate/tokens.hpp"
 #include "exercise/gates.hpp"
 #include "exercise/template.hpp"
@@ -21,11 +24,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kUsage =
-    "./lockstep author new 02.5 name \"Title\"   a new exercise that works, to be changed\n"
-    "./lockstep author check 02.5              everything that must hold of an exercise\n"
-    "./lockstep author adopt 02.5 FILE NAME    a wrong submission into the bank of mistakes\n"
-    "./lockstep author templates               the template of every solution\n"
-    "docs/CONTRIBUTING.md, \"Exercises\", says more";
+    "./lockstep author new 02 name \"Title\"    a new exercise of yours that works, to be changed: 02.50\n"
+    "./lockstep author check 02.50            everything that must hold of an exercise\n"
+    "./lockstep author weights 02.50          what each check counts when a class is graded\n"
+    "./lockstep author adopt 02.50 FILE NAME  a wrong submission into the bank of mistakes\n"
+    "./lockstep author templates              the template of every solution\n"
+    "docs/instructor.md, \"An exercise of your own\", says more, and for the course's own exercises "
+    "docs/CONTRIBUTING.md";
 
 void write_new(const Workspace& workspace, const std::string& path, const std::string& text) {
   const fs::path file = workspace.root / path;
@@ -54,9 +59,21 @@ fs::path chapter_folder(const Workspace& workspace, const std::string& number) {
   throw UsageError(concat("there is no chapter ", number));
 }
 
-int begin_new(const Workspace& workspace, const std::string& id, const std::string& name, const std::string& title) {
-  if (!std::regex_match(id, std::regex(R"(\d\d\.\d{1,2})")))
-    throw UsageError(concat(id, " is not the number of an exercise: two digits, a dot, a number, such as 02.5"));
+// The first free number of a chapter that is left to lecturers.
+std::string free_number(const Workspace& workspace, const std::string& chapter) {
+  for (int number = kFirstOfLecturers; number < 100; ++number) {
+    std::string id = concat(chapter, ".", number);
+    if (std::ranges::find(workspace.catalogue, id, &Exercise::id) == workspace.catalogue.end()) return id;
+  }
+  throw UsageError(concat("chapter ", chapter, " has no free number from ", kFirstOfLecturers, " to 99"));
+}
+
+// @param word  "02.50"; or "02", for the first free number from 50 on.
+int begin_new(const Workspace& workspace, const std::string& word, const std::string& name, const std::string& title) {
+  const bool is_chapter = std::regex_match(word, std::regex(R"(\d\d)"));
+  const std::string id = is_chapter ? free_number(workspace, word) : word;
+  if (!std::regex_match(id, std::regex(R"(\d\d\.[1-9]\d?)")))
+    throw UsageError(concat(id, " is not the number of an exercise: two digits, a dot, a number, such as 02.50"));
   if (!std::regex_match(name, std::regex(R"([a-z][a-z0-9]*(_[a-z0-9]+)*)")))
     throw UsageError(concat(name, " is not a name: lower-case words joined by _, such as reduce_scatter"));
   for (const Exercise& other : workspace.catalogue)
@@ -67,6 +84,10 @@ int begin_new(const Workspace& workspace, const std::string& id, const std::stri
   exercise.name = concat(id.substr(3), "_", name);
   exercise.title = title;
   for (const auto& [path, text] : skeleton_of(workspace.root, exercise)) write_new(workspace, path, text);
+  if (!exercise.is_lecturers())
+    std::cout << "note: numbers below " << kFirstOfLecturers
+              << " are the course's, and a later release may have its own " << id << "; for an exercise of yours take "
+              << free_number(workspace, id.substr(0, 2)) << "\n";
   std::cout << "next: ./lockstep author check " << id
             << "  (it passes as it is; then change all files to what you want to ask)\n";
   return 0;
@@ -77,7 +98,7 @@ int check_one(const Workspace& workspace, const Exercise& exercise) {
   build_given(workspace, concat("exercise_", exercise.target_name(), "_solution"));
   const auto run_judge = [&](const std::vector<std::string>& command) {
     const FinishedProcess finished = run(command, workspace.root, Collect::kOutput);
-    if (finished.exit_code != 0) throw Error("the judge failed; what it said is above");
+    if (finished.exit_code != 0) throw Error("the judge failed; its output is above");
     return finished.output;
   };
   const Gates gates = {.root = workspace.root, .programs = workspace.build / "exercises", .run = run_judge};
@@ -102,6 +123,25 @@ int check_one(const Workspace& workspace, const Exercise& exercise) {
   }
   std::cout << (is_sound ? "all of it holds" : "not all of it holds") << "\n";
   return is_sound ? 0 : 1;
+}
+
+int print_weights(const Workspace& workspace, const Exercise& exercise) {
+  build_given(workspace, exercise);
+  build_given(workspace, concat("exercise_", exercise.target_name(), "_solution"));
+  const FinishedProcess judged = run({judge_of(workspace, exercise).string(), exercise.id, "--full", "--subject",
+                                      program_of(workspace, exercise, "solution").string()},
+                                     workspace.root, Collect::kOutput);
+  if (judged.exit_code != 0) throw Error("the judge failed; what it said is above");
+  const nlohmann::json report = parse_json(judged.output);
+  for (const nlohmann::json& check : report.at("checks")) {
+    const std::string name = check.at("name");
+    const auto given = exercise.weights.find(name);
+    const double weight = given != exercise.weights.end() ? given->second : check.at("points").get<double>();
+    std::cout << "  " << std::setw(5) << weight << "  " << name << "\n";
+  }
+  std::cout << "the exercise has " << exercise.points << " points; exercises/" << exercise.chapter << "/"
+            << exercise.name << "/exercise.json changes weights: \"weights\": {\"name of a check\": 8}\n";
+  return 0;
 }
 
 // Without comments, which may contain a name. Between two tokens, only the last line break and the indentation remain.
@@ -150,6 +190,8 @@ int author(const Arguments& arguments) {
   if (word == "new" && arguments.size() == 4) return begin_new(workspace, arguments[1], arguments[2], arguments[3]);
   if (word == "check" && arguments.size() == 2)
     return check_one(workspace, find_exercise(workspace.catalogue, arguments[1]));
+  if (word == "weights" && arguments.size() == 2)
+    return print_weights(workspace, find_exercise(workspace.catalogue, arguments[1]));
   if (word == "adopt" && arguments.size() == 4)
     return adopt(workspace, find_exercise(workspace.catalogue, arguments[1]), arguments[2], arguments[3]);
   throw UsageError(kUsage);

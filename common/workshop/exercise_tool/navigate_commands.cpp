@@ -91,8 +91,8 @@ std::string progress_line(const Exercise& exercise, std::size_t title_columns, c
   std::string title = exercise.title;
   if (title.size() > title_columns) title = title.substr(0, title_columns - 3) + "...";
   title.resize(title_columns, ' ');
-  return concat("  ", exercise.id, "  ", title, exercise.minutes < 10 ? "   " : "  ", exercise.minutes, " min",
-                state.empty() ? "" : "  ", state, "\n");
+  return concat("  ", exercise.id, exercise.id.size() > 4 ? " " : "  ", title, exercise.minutes < 10 ? "   " : "  ",
+                exercise.minutes, " min", state.empty() ? "" : "  ", state, "\n");
 }
 
 // Columns for titles: those of the longest, if there is room beside id, minutes and state.
@@ -105,6 +105,21 @@ std::size_t title_columns(const Workspace& workspace, std::size_t columns) {
   }
   const std::size_t others = std::string_view("  02.1    30 min  ").size() + state;
   return std::min(longest, columns > others + kLeast ? columns - others : kLeast);
+}
+
+// "12 of 50 passed", and behind it those of the lecturer, if there are any.
+std::string passed_text(const Workspace& workspace) {
+  struct Count {
+    int passed = 0, all = 0;
+  } course, lecturers;
+  for (const Exercise& exercise : workspace.catalogue) {
+    Count& count = exercise.is_lecturers() ? lecturers : course;
+    ++count.all;
+    if (state_of(workspace, exercise) == ExerciseState::kPassed) ++count.passed;
+  }
+  std::string text = concat(course.passed, " of ", course.all, " passed");
+  if (lecturers.all > 0) text += concat(", and ", lecturers.passed, " of ", lecturers.all, " of your lecturer's own");
+  return text;
 }
 
 }  // namespace
@@ -147,10 +162,8 @@ int progress(const Arguments& arguments) {
   const Workspace workspace = open_workspace();
   const std::size_t room = title_columns(workspace, prose_columns());
   std::string chapter;
-  std::size_t passed = 0;
   for (const Exercise& exercise : workspace.catalogue) {
     const ExerciseState state = state_of(workspace, exercise);
-    if (state == ExerciseState::kPassed) ++passed;
     if (exercise.chapter != chapter) std::cout << "\n" << exercise.chapter << "\n";
     chapter = exercise.chapter;
     std::cout << progress_line(exercise, room, word_for(state));
@@ -158,7 +171,7 @@ int progress(const Arguments& arguments) {
   std::cout << "\ncases for detectives\n" << case_list(workspace.root, read_cases(workspace.root), "");
   const std::string predictions = prediction_list(workspace.root);
   if (!predictions.empty()) std::cout << "\npredictions\n" << predictions;
-  std::cout << "\n" << passed << " of " << workspace.catalogue.size() << " passed\n\n";
+  std::cout << "\n" << passed_text(workspace) << "\n\n";
   std::cout << next_step_text(workspace, prose_columns());
   return 0;
 }

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kReadFirst = "Read first:";
 
-// The first paragraph below the title, if it is in italics.
+// The first paragraph below the title if it is in italics, else nothing.
 std::string italic_paragraph(const course::MarkdownFile& task) {
   std::string paragraph;
   for (const std::string& line : task.visible) {
@@ -36,8 +36,8 @@ std::optional<std::size_t> quoted_heading(const course::MarkdownFile& page, cons
   return index;
 }
 
-// "chapters/02_x/README.md:117" for a link; empty if it leads to no page of the course. @param before  The text before
-// it.
+// The place to which a link leads, such as "chapters/02_x/README.md:117"; empty if it is not a page of the course.
+// `before` is the text before the link.
 std::string place_of(const fs::path& root, const course::MarkdownFile& task, const std::string& target,
                      const std::string& before) {
   const std::size_t hash = std::min(target.find('#'), target.size());

@@ -32,7 +32,7 @@ std::vector<const Exercise*> passed_exercises(const Workspace& workspace, const 
     if (state == ExerciseState::kChanged || state == ExerciseState::kStarted) changed += concat(" ", id);
   }
   if (!changed.empty())
-    std::cout << "not used, because the files as they are now have not passed:" << changed
+    std::cout << "not used, because these files have not passed as they are now:" << changed
               << "  (./lockstep check NUMBER)\n";
   if (passed.empty())
     throw UsageError(concat("none of your files can train yet: pass one of ", usable,
@@ -55,7 +55,7 @@ fs::path latest_run(const fs::path& folder) {
         (latest.empty() ||
          fs::last_write_time(entry.path() / "options.json") > fs::last_write_time(latest / "options.json")))
       latest = entry.path();
-  if (latest.empty()) throw Error(concat("no run was left in ", folder.string()));
+  if (latest.empty()) throw Error(concat("there is no run in ", folder.string()));
   return latest;
 }
 
@@ -71,7 +71,7 @@ Curve read_curve(const fs::path& run) {
     curve.losses.push_back(step.loss);
     rates.push_back(step.tokens_per_s);
   }
-  if (curve.losses.empty()) throw Error(concat(run.string(), " has no step that can be read"));
+  if (curve.losses.empty()) throw Error(concat(run.string(), " has no readable step"));
   std::ranges::nth_element(rates, rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2));
   curve.tokens_per_s = rates[rates.size() / 2];
   return curve;
@@ -87,7 +87,7 @@ void train(const Workspace& workspace, const fs::path& program, const MineReques
   command.insert(command.end(), more.begin(), more.end());
   std::cout << std::flush;
   if (const int exit_code = run(command, workspace.root, Collect::kNothing).exit_code; exit_code != 0)
-    throw Error(concat("the training run ended with exit status ", exit_code, "; what it said is above"));
+    throw Error(concat("the training run ended with exit status ", exit_code, "; its output is above"));
 }
 
 std::string compared(const Curve& ours, const Curve& yours) {
@@ -125,7 +125,7 @@ int run_mine(const Arguments& arguments) {
   build_given(workspace, program);
   build_given(workspace, "lockstep");
   const BuiltProgram built = build_with_learners_files(workspace, program, exercises);
-  if (!built.errors.empty()) throw Error(concat("your files do not build into the trainer:\n", built.errors));
+  if (!built.errors.empty()) throw Error(concat("the trainer does not build with your files:\n", built.errors));
   const fs::path runs = workspace.root / "runs" / "mine";
 
   std::cout << "First run: our code\n\n";

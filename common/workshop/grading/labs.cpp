@@ -13,10 +13,10 @@ namespace {
 namespace fs = std::filesystem;
 using exercise::Exercise;
 
-// "02.*" matches every exercise of chapter 02.
+// "02.*" matches every exercise of chapter 02 except a lecturer's own, which a lab must name.
 bool is_meant(const std::string& pattern, const Exercise& exercise) {
-  return pattern.ends_with(".*") ? exercise.id.starts_with(pattern.substr(0, pattern.size() - 1))
-                                 : exercise.id == pattern;
+  if (!pattern.ends_with(".*")) return exercise.id == pattern;
+  return exercise.id.starts_with(pattern.substr(0, pattern.size() - 1)) && !exercise.is_lecturers();
 }
 
 Lab read_lab(const nlohmann::json& json, const std::vector<Exercise>& catalogue) {

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Labs, which are sets of exercises submitted together (exercises/labs.json), and exercises named on a command line.
+/// Labs (sets of exercises to submit together, exercises/labs.json), and the exercises that a command line names.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -24,7 +24,7 @@ struct Lab {
                                          const std::vector<exercise::Exercise>& catalogue);
 
 /// The exercises of a lab, or the named ones, or all; in catalogue order.
-/// @param lab  0: none. @param words  As a user names exercises.
+/// @param lab  0: none. @param words  Exercises as a user names them.
 /// @throws UsageError  No such lab or exercise, or the lab has no exercises yet.
 [[nodiscard]] std::vector<exercise::Exercise> chosen_exercises(const std::filesystem::path& root,
                                                                const std::vector<exercise::Exercise>& catalogue,

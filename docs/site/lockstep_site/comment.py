@@ -6,7 +6,7 @@ from html import escape
 from typing import Callable
 from xml.etree import ElementTree
 
-from . import highlight
+from . import highlight, rows
 
 Link = Callable[[str, str], "str | None"]  # (id of a class or member, its kind) -> address, or None
 
@@ -88,8 +88,9 @@ def _paragraph(element: ElementTree.Element, link: Link) -> str:
 
 def _code(element: ElementTree.Element) -> str:
     lines = [_text(line) for line in element.findall("codeline")]
-    text = "\n".join(lines) if lines else "".join(element.itertext())
-    return f'<div class="code listing"><pre tabindex="0"><code>{highlight.code(text, "cpp").rstrip()}</code></pre></div>'
+    text = ("\n".join(lines) if lines else "".join(element.itertext())).rstrip()
+    code = rows.rows(highlight.code(text, "cpp"), text, may_align=False)
+    return f'<div class="code listing"><pre tabindex="0"><code>{code}</code></pre></div>'
 
 
 def _text(element: ElementTree.Element) -> str:

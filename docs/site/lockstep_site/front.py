@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Callable
 
 from lxml import html
 
@@ -34,6 +35,12 @@ def _teaches(elements: list[html.HtmlElement]) -> dict[str, tuple[str, str]]:
     return rows
 
 
+def _first(elements: list[html.HtmlElement], is_meant: Callable[[html.HtmlElement], bool]) -> str:
+    """The first of them that is meant, as HTML; "" if none is."""
+    return next((html.tostring(element, encoding="unicode", with_tail=False) for element in elements
+                 if is_meant(element)), "")
+
+
 def prepare(page: Page, chapters: list[Page], panels: list[Page]) -> None:
     """Gives the README's page what front.html shows. Its links have been rewritten before."""
     sections = _sections(page.body)
@@ -48,8 +55,8 @@ def prepare(page: Page, chapters: list[Page], panels: list[Page]) -> None:
     page.kind = "front"
     page.data["cards"] = cards
     page.data["panels"] = panels
-    page.data["figure"] = next((html.tostring(element, encoding="unicode", with_tail=False)
-                                for element in sections[""] if element.tag == "figure"), "")
+    page.data["figure"] = _first(sections.get("chapters", []), lambda element: element.tag == "figure")
+    page.data["commands"] = _first(sections.get("two-commands", []), lambda element: "code" in element.classes)
     page.data["parts"] = [
         (anchor, next(heading.text for heading in page.headings if heading.anchor == anchor),
          "".join(html.tostring(element, encoding="unicode") for element in elements))

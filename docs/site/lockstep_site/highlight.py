@@ -44,9 +44,10 @@ def file_lines(path: str, text: str) -> list[str]:
 
 
 def session(text: str) -> str:
-    """What a terminal showed: commands after `$ ` stand out from what they print."""
+    """What a terminal showed: commands after `$ ` stand out from what they print. No element spans two lines."""
     def mark(match: re.Match) -> str:
-        return f'<span class="prompt">$ </span><span class="command">{match.group(0)[2:]}</span>'
+        lines = match.group(0)[2:].split("\n")
+        return '<span class="prompt">$ </span>' + "\n".join(f'<span class="command">{line}</span>' for line in lines)
 
     return _PROMPT.sub(mark, html.escape(text, quote=False))
 

@@ -8,7 +8,7 @@ from html import escape
 
 from lxml import html
 
-from . import highlight, panels
+from . import highlight, panels, rows
 from .pages import Heading, Page
 
 _EXTENSIONS = ["table", "strikethrough", "autolink", "tasklist"]
@@ -122,8 +122,8 @@ def _mark_code(body: html.HtmlElement) -> None:
             content, kind = highlight.session(text), "session"
         else:
             content, kind = highlight.code(text, language).rstrip("\n"), "listing" if language not in ("", "text") else "plain"
-        box = html.fragment_fromstring(
-            f'<div class="code {kind}"><pre tabindex="0"><code>{content}</code></pre></div>')
+        lines = rows.rows(content, text, may_align=kind != "listing")
+        box = html.fragment_fromstring(f'<div class="code {kind}"><pre tabindex="0"><code>{lines}</code></pre></div>')
         box.tail = block.tail
         block.getparent().replace(block, box)
 

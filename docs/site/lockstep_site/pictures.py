@@ -14,7 +14,7 @@ _DARK = re.compile(r"@media \(prefers-color-scheme: dark\)\s*\{")
 _VIEW_BOX = re.compile(r'viewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"')
 
 
-def _split(svg: str) -> tuple[str, str, str] | None:
+def split(svg: str) -> tuple[str, str, str] | None:
     """The text before the rules for dark, these rules, and the text behind; None where there are none."""
     match = _DARK.search(svg)
     if not match:
@@ -28,7 +28,7 @@ def _split(svg: str) -> tuple[str, str, str] | None:
 
 def light_and_dark(svg: str) -> tuple[str, str]:
     """The picture in either set of colours, whatever the system says."""
-    parts = _split(svg)
+    parts = split(svg)
     if parts is None:
         return svg, svg
     before, rules, behind = parts

@@ -37,7 +37,7 @@
   const megabytes = number(linkAt, {id: 'megabytes', label: 'Buffer on each GPU', min: 0.001, max: 100000, value: 100, scale: 'log', unit: 'MB', change: showLinks});
   const linkGpus = number(linkAt, {id: 'link-gpus', label: 'GPUs', min: 1, max: 1024, value: 4, scale: 'log', integer: true, change: showLinks});
   const stepMs = number(linkAt, {id: 'step-ms', label: 'Computing of one step', min: 0.1, max: 100000, value: 50, scale: 'log', unit: 'ms', change: showLinks});
-  const link = choice(linkAt, {id: 'link', label: 'Link of the last table', value: 'PCIe 3 x16', options: costs.knownLinks.map(({name}) => [name, name]), change: showLinks});
+  const link = choice(linkAt, {id: 'link', label: 'Link of the table below', value: 'PCIe 3 x16', options: costs.knownLinks.map(({name}) => [name, name]), change: showLinks});
 
   const strategyAt = byId('strategy-controls');
   const worldSize = number(strategyAt, {id: 'ranks', label: 'Ranks', min: 1, max: 16, value: 4, integer: true, change: showStrategies});
@@ -57,14 +57,14 @@
   function showMemory() {
     const model = modelNow(), training = trainingNow();
     const rows = budget.shardings.map(({name, level}) => ({name, use: budget.memoryUse(model, training, level, memoryGpus.value)}));
-    byId('memory-picture').replaceChildren(drawing.memory(rows, kCards, widthFor(byId('memory-picture'), 1000)));
+    byId('memory-picture').replaceChildren(drawing.memory(rows, kCards.map(card => ({card, usable: card * kUsableShare})), widthFor(byId('memory-picture'), 1000)));
     byId('memory-legend').replaceChildren(...drawing.parts.map(([key, name]) => el('li', {}, el('span', {class: `swatch part-${key}`}), name)));
     const [full, mixed] = ['fp32', 'mixed'].map(each => budget.memoryUse(model, {...training, precision: each}, 0, 1));
     const fit = ({level}) => kCards.map(card => budget.smallestWorldSize(model, training, level, card * 1e9 * kUsableShare) ?? 'never');
     byId('memory-tables').replaceChildren(
-        named('parts', 'GB on one GPU', ['', 'fp32', 'mixed'], [...drawing.parts, ['total', 'together']].map(([key, name]) => [name, gb(full[key]), gb(mixed[key])])),
         named('more-gpus', `GB on each of P GPUs, ${precision.value}`, ['P =', ...kWorldSizes.map(String)],
               budget.shardings.map(({name, level}) => [name, ...kWorldSizes.map(count => gb(budget.memoryUse(model, training, level, count).total))])),
+        named('parts', 'GB on one GPU', ['', 'fp32', 'mixed'], [...drawing.parts, ['total', 'together']].map(([key, name]) => [name, gb(full[key]), gb(mixed[key])])),
         named('fit', 'The fewest GPUs that hold it, of', ['', ...kCards.map(card => `${card} GB`)], budget.shardings.map(way => [way.name, ...fit(way).map(String)])));
     announce(`${memoryGpus.value} ${memoryGpus.value === 1 ? 'GPU' : 'GPUs'}: ${rows.map(({name, use}) => `${name} ${gb(use.total)} GB`).join('; ')}`);
   }
@@ -105,12 +105,14 @@
               shortNumber(allMs - latencyMs), shortNumber(allMs)];
     });
     const envelope = costs.backOfTheEnvelope(bytes, known.labelGbS, stepMs.value);
-    byId('link-tables').replaceChildren(
+    byId('link-words').replaceChildren(
         el('p', {id: 'envelope'}, `${known.name}: ${general(megabytes.value)} MB / ${general(known.labelGbS)} GB/s = ${shortNumber(envelope.exactMs)} ms, about ` +
             `${general(envelope.roundedMs)}; ${general(envelope.roundedMs)} / (${general(stepMs.value)} + ${general(envelope.roundedMs)}) = ${percent(envelope.share)} of the step`),
         el('p', {id: 'ring-words'}, `A ring of ${gpus} GPUs: each sends ${shortNumber(ring.oneWayBytes / kMb)} MB and receives as much at the same time, in ` +
-            `${ring.steps} steps of ${shortNumber(ring.bytesPerStep / kMb)} MB`),
-        named('every-link', 'A ring on every link', ['link', 'label GB/s', 'one way GB/s', 'envelope ms', 'ring ms', 'ring/envelope', 'share of step'], all),
+            `${ring.steps} steps of ${shortNumber(ring.bytesPerStep / kMb)} MB`));
+    byId('all-links').replaceChildren(
+        named('every-link', 'A ring on every link', ['link', 'label GB/s', 'one way GB/s', 'envelope ms', 'ring ms', 'ring/envelope', 'share of step'], all));
+    byId('chosen-link').replaceChildren(
         named('algorithms', `On ${known.name}, with an alpha for every step`, ['algorithm', 'steps', 'MB a step', 'MB each way, busiest', 'latency ms', 'bytes ms', 'together ms'], rows));
   }
 
@@ -131,11 +133,14 @@
     }
   }
 
+  // Two beside each other if there is room (budgets.css).
+  const pictureWidth = () => (innerWidth >= 640 ? widthFor(byId('strategy-pictures'), 1000) / 2 - 12 : widthFor(byId('strategy-pictures'), 1000));
+
   function strategyPicture(name) {
     return el('div', {class: 'strategy', id: `strategy-${name}`}, el('p', {}, el('strong', {}, name), `: ${explanations[name]}`), attempt(() => {
       const schedule = budget.scheduleOf(name, worldSize.value, microBatches.value);
       const words = `${schedule.duration} units, ${withDigits(100 * schedule.idleShare, 0)} % idle`;
-      return [drawing.schedule(schedule, widthFor(byId('strategy-pictures'), 1000), `${name}: ${words}`), el('p', {class: 'soft'}, words)];
+      return [drawing.schedule(schedule, pictureWidth(), `${name}: ${words}`), el('p', {class: 'soft'}, words)];
     }));
   }
 

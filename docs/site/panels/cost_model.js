@@ -43,7 +43,7 @@
         const levels = levelsOfTree(worldSize);
         return {steps: 2 * levels, bytesPerStep: bytes, oneWayBytes: levels * bytes};
       }
-      default: throw new Error(`there is no algorithm "${algorithm}"; known are ${algorithms.join(', ')}`);
+      default: throw new Error(`there is no algorithm "${algorithm}"; use one of ${algorithms.join(', ')}`);
     }
   }
 

@@ -50,6 +50,15 @@
     return `${withDigits(bytes, Number.isInteger(bytes) ? 0 : 1)} B`;
   }
 
+  // The same in units of 1024: "1 KiB" is 1024 B.
+  function readableBinary(bytes) {
+    const units = [[2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB']];
+    for (const [unit, name] of units) {
+      if (bytes >= unit) return `${shortNumber(bytes / unit)} ${name}`;
+    }
+    return `${withDigits(bytes, Number.isInteger(bytes) ? 0 : 1)} B`;
+  }
+
   // A time for people: "17.5 µs", "9.56 ms".
   function readableTime(seconds) {
     if (seconds === 0) return '0 µs';
@@ -58,7 +67,7 @@
     return `${shortNumber(seconds)} s`;
   }
 
-  const api = {withDigits, general, shortNumber, percent, readableBytes, readableTime};
+  const api = {withDigits, general, shortNumber, percent, readableBytes, readableBinary, readableTime};
   if (typeof module === 'object' && module.exports) module.exports = api;
   else (globalThis.Lockstep ??= {}).numbers = api;
 })();

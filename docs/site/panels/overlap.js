@@ -14,8 +14,17 @@
   const ranks = number(controls, {id: 'ranks', label: 'Ranks', min: 2, max: 64, value: 32, integer: true, change: redraw});
   const backward = number(controls, {id: 'backward', label: 'Backward pass', min: 1, max: 2000, value: 150, scale: 'log', unit: 'ms', change: redraw});
   const link = choice(controls, {id: 'link', label: 'Link', value: '100 GbE', change: redraw, options: costs.knownLinks.map(({name}) => [name, name])});
-  const bucket = number(controls, {id: 'bucket', label: 'Bucket size', min: 0.1, max: 1000, value: 25, scale: 'log', unit: 'MiB', change: redraw});
-  const first = number(controls, {id: 'first', label: 'Size of the first bucket', min: 0.1, max: 1000, value: 1, scale: 'log', unit: 'MiB', change: redraw});
+  // The sizes of chapters/06_gpt_ddp/ddp/bucket_layout.hpp, and one that holds any of the models.
+  const kCourseMiB = {bucket: 25, first: 1}, kMostMiB = 1000;
+  const bucket = number(controls, {id: 'bucket', label: 'Bucket size', min: 0.1, max: kMostMiB, value: kCourseMiB.bucket, scale: 'log', unit: 'MiB', change: redraw});
+  const first = number(controls, {id: 'first', label: 'Size of the first bucket', min: 0.1, max: kMostMiB, value: kCourseMiB.first, scale: 'log', unit: 'MiB', change: redraw});
+
+  // Both limits at once: a small first bucket leaves early, and with it there are always two buckets or more.
+  const takeSizes = (bucketMiB, firstMiB) => { bucket.value = bucketMiB; first.value = firstMiB; show(); };
+  byId('sizes').append(
+      el('button', {type: 'button', id: 'one-bucket', onclick: () => takeSizes(kMostMiB, kMostMiB)}, 'One bucket'),
+      el('button', {type: 'button', id: 'course-sizes', onclick: () => takeSizes(kCourseMiB.bucket, kCourseMiB.first)},
+         `The course\u2019s sizes: ${kCourseMiB.bucket} and ${kCourseMiB.first} MiB`));
 
   function linkNamed(wanted) {
     const {alphaUs, oneWayGbS} = costs.knownLinks.find(({name}) => name === wanted);
@@ -67,7 +76,7 @@
   }
 
   function show() {
-    byId('controls').hidden = byId('sweep-section').hidden = run !== null;
+    byId('settings').hidden = byId('sweep-section').hidden = run !== null;
     if (run) showRun();
     else showModel();
   }

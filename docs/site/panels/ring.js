@@ -1,29 +1,33 @@
-// The panel "ring": settings, clock, costs, and the replay of a trace.
+// The panel "ring": a collective on a topology, its clock and costs, and the replay of a trace.
 'use strict';
 
 (function () {
   const {el, byId, number, choice, clock, fileBox, scrolling, widthFor, onResize} = Lockstep.ui;
-  const {readableTime, readableBytes, shortNumber, withDigits} = Lockstep.numbers;
-  const costs = Lockstep.costModel, model = Lockstep.ringModel, drawing = Lockstep.ringDrawing;
+  const {readableTime, readableBinary, shortNumber, withDigits} = Lockstep.numbers;
+  const costs = Lockstep.costModel, model = Lockstep.collectiveModel, real = Lockstep.ringModel, drawing = Lockstep.ringDrawing;
 
-  const kOwnLink = 'own';
-  let replay = null;   // what a trace holds, in place of the model
-  let traced = null;   // {ranks, calls}
-  let scene = null;    // what is drawn at present
+  const kOwnLink = 'own', kMiB = 2 ** 20;
+  let replay = null;    // what a trace holds, in place of the model
+  let traced = null;    // {ranks, calls}
+  let schedule, cost;   // of the collective that is chosen
+  let startOfStep;      // seconds at which each step begins; the last is the end
 
   const redraw = () => { rebuild(); time.refresh(); showCosts(); };
-  const controls = byId('controls');
+  const controls = byId('controls'), costControls = byId('cost-controls');
+  const collective = choice(controls, {id: 'collective', label: 'Collective', value: 'all_reduce', options: model.collectives, change: redraw});
+  const topology = choice(controls, {id: 'topology', label: 'Topology', value: 'ring', options: model.topologies, change: redraw});
   const ranks = number(controls, {id: 'ranks', label: 'Ranks', min: 2, max: 8, value: 4, integer: true, change: redraw});
-  const bytes = number(controls, {id: 'bytes', label: 'Bytes in the buffer', min: 4, max: 4e9, value: 100e6, scale: 'log',
-                                  integer: true, unit: 'B', change: redraw});
+  const size = number(costControls, {id: 'size', label: 'Buffer', min: 0.001, max: 4096, value: 100, scale: 'log', unit: 'MiB', change: redraw});
   const links = costs.knownLinks.map(({name}) => [name, name]);
-  const link = choice(controls, {id: 'link', label: 'Link', value: 'PCIe 3 x16', options: [...links, [kOwnLink, 'my own alpha and beta']],
-                                 change: name => { takeLink(name); redraw(); }});
+  const link = choice(costControls, {id: 'link', label: 'Link', value: 'PCIe 3 x16', options: [...links, [kOwnLink, 'my own alpha and beta']],
+                                     change: name => { takeLink(name); redraw(); }});
   const own = () => { link.value = kOwnLink; redraw(); };
-  const alpha = number(controls, {id: 'alpha', label: 'Alpha: latency of a message', min: 0.1, max: 10000, value: 5.7,
-                                  scale: 'log', unit: 'µs', change: own});
-  const beta = number(controls, {id: 'beta', label: 'Beta: bandwidth one way', min: 0.01, max: 1000, value: 15.75, scale: 'log',
-                                 unit: 'GB/s', change: own});
+  const alpha = number(costControls, {id: 'alpha', label: 'Alpha: latency of a message', min: 0.1, max: 10000, value: 5.7,
+                                      scale: 'log', unit: 'µs', change: own});
+  const beta = number(costControls, {id: 'beta', label: 'Beta: bandwidth one way', min: 0.01, max: 1000, value: 15.75, scale: 'log',
+                                     unit: 'GB/s', change: own});
+  const nameOf = (list, wanted) => list.find(([key]) => key === wanted)[1];
+  const bytesNow = () => Math.round(size.value * kMiB);
 
   function takeLink(name) {
     const known = costs.knownLinks.find(each => each.name === name);
@@ -39,112 +43,152 @@
   }
 
   function rebuild() {
-    if (replay) {
-      const ends = replay.events.filter(event => event.segment === event.segments - 1).map(({end}) => end);
-      const stops = [...new Set([0, ...ends, ...replay.spans.map(span => span.end)])].sort((a, b) => a - b);
-      scene = {worldSize: replay.worldSize, ring: replay.events, end: replay.end, stops, toSeconds: t => t,
-               perSecond: replay.end / 12};
-      return;
+    schedule = replay ? model.scheduleOf('all_reduce', 'ring', replay.worldSize) : model.scheduleOf(collective.value, topology.value, ranks.value);
+    cost = model.costOf(schedule, bytesNow(), linkNow());
+    startOfStep = [0];
+    for (const seconds of cost.stepSeconds) startOfStep.push(startOfStep.at(-1) + seconds);
+  }
+
+  // --- The clock: a turn of the model is a unit; a real run's unit is a second ---
+
+  function stops() {
+    if (!replay) return [...Array(schedule.turns.length + 1).keys()];
+    const ends = replay.events.filter(event => event.segment === event.segments - 1).map(({end}) => end);
+    return [...new Set([0, ...ends, ...replay.spans.map(span => span.end)])].sort((a, b) => a - b);
+  }
+
+  // At t: turns that are done, the turn under way, and the share of it that has passed.
+  function momentOf(t) {
+    const done = Math.min(Math.floor(t + 1e-9), schedule.turns.length);
+    return {done, turn: schedule.turns[done], share: Math.max(0, t - done)};
+  }
+
+  function secondsAt(t) {
+    const {turn, share} = momentOf(t);
+    if (!turn) return cost.seconds;
+    return startOfStep[turn.step] + cost.stepSeconds[turn.step] * (turn.turn + share) / schedule.steps[turn.step].turns.length;
+  }
+
+  function underWayAt(t) {
+    if (!replay) {
+      const {turn, share} = momentOf(t);
+      return turn ? turn.messages.map(message => ({message, share})) : [];
     }
-    const worldSize = ranks.value, now = linkNow(), bytesNow = bytes.value;
-    const steps = 2 * (worldSize - 1), seconds = costs.messageSeconds(now, bytesNow / worldSize);
-    const ring = model.ringEvents(worldSize, bytesNow, now);
-    const star = model.starEvents(worldSize, bytesNow, now);
-    const mesh = model.meshEvents(worldSize, bytesNow, now);
-    const endOf = events => Math.max(...events.map(event => event.end));
-    const ringEnd = steps * seconds, longest = Math.max(ringEnd, endOf(star), endOf(mesh));
-    // One unit of the clock is one step of the ring; what is left after its end is four units more.
-    const rest = longest > ringEnd * (1 + 1e-9) ? 4 : 0;
-    const toSeconds = t => (t <= steps ? t * seconds : ringEnd + (longest - ringEnd) * (t - steps) / 4);
-    scene = {worldSize, ring, star, mesh, ends: {ring: ringEnd, star: endOf(star), mesh: endOf(mesh)}, steps, end: longest,
-             stops: [...Array(steps + rest + 1).keys()], toSeconds, perSecond: 0.9};
+    const first = new Map();  // of the segments on one link, the one that left first
+    for (const event of replay.events) {
+      if (event.begin <= t && t < event.end && !(first.get(event.from)?.begin <= event.begin)) first.set(event.from, event);
+    }
+    return [...first.values()].map(({from, to, chunk, sum, begin, end}) =>
+        ({message: {from, to, first: chunk, count: 1, sums: [sum]}, share: (t - begin) / (end - begin)}));
   }
 
-  const progress = (kind, seconds) => {
-    const end = scene.ends[kind];
-    return seconds >= end * (1 - 1e-9) ? `done after ${readableTime(end)}` : `needs ${readableTime(end)}`;
-  };
-
-  function figure(kind, title, seconds) {
-    const isDone = scene.ends && seconds >= scene.ends[kind] * (1 - 1e-9);
-    const said = scene.ends ? progress(kind, seconds) : `${readableTime(seconds)} of ${readableTime(scene.end)}`;
-    const events = scene[kind];
-    return el('figure', {class: `card${isDone ? ' done' : ''}`, id: `figure-${kind}`},
-        el('figcaption', {}, el('strong', {}, title), el('span', {}, said)),
-        drawing.network(kind, scene.worldSize, events, seconds,
-                        `${title} of ${scene.worldSize} ranks, ${said}; ` +
-                        `${events.filter(event => event.begin <= seconds && seconds < event.end).length} messages under way`, kind === 'ring' ? phaseAt(seconds) : []));
+  // Two short lines for the middle of a ring whose messages all go round it.
+  function wordsAt(t) {
+    if (replay) return ['real run', readableTime(t)];
+    if (schedule.topology !== 'ring' || schedule.turns.length !== schedule.steps.length || schedule.worldSize === 2) return [];
+    const {turn} = momentOf(t);
+    if (!turn) return ['complete', `${cost.steps} steps`];
+    const {phase, inPhase, ofPhase} = schedule.steps[turn.step];
+    return [phase.toLowerCase(), `step ${inPhase} of ${ofPhase}`];
   }
 
-  // Two short lines for the middle of the ring.
-  function phaseAt(seconds) {
-    if (replay) return ['real run', readableTime(seconds)];
-    const others = scene.worldSize - 1, step = Math.floor(seconds / scene.ends.ring * scene.steps + 1e-9);
-    if (step >= scene.steps) return ['complete', `${scene.steps} steps`];
-    return step < others ? ['reduce-scatter', `step ${step + 1} of ${others}`] : ['all-gather', `step ${step - others + 1} of ${others}`];
+  function showHoldings(t) {
+    const {worldSize, partCount} = schedule;
+    if (replay) {
+      const before = stops().findLast(stop => stop < t - 1e-9) ?? t, {table, isNew} = real.holdingsAt(worldSize, replay.events, t, before);
+      const goals = table.map((_, part) => model.goalOf('all_reduce', part, worldSize));
+      return drawing.holdings(byId('holdings'), {sums: table, isNew, goals});
+    }
+    const {done} = momentOf(t), sums = done === 0 ? schedule.start : schedule.turns[done - 1].after;
+    const before = done > 1 ? schedule.turns[done - 2].after : schedule.start, goals = sums[0].map((_, part) => model.goalOf(schedule.collective, part, worldSize));
+    const sent = model.trafficOf(schedule, schedule.turns.slice(0, done).flatMap(({messages}) => messages), bytesNow());
+    return drawing.holdings(byId('holdings'), {sums, isNew: sums.map((row, rank) => row.map((sum, part) => sum !== before[rank][part])), goals,
+        sent: sent.map(each => readableBinary(each.sent)), head: partCount === worldSize ? undefined : 'has heard of'});
   }
 
   function draw(t) {
-    const seconds = scene.toSeconds(t), before = scene.stops.findLast(stop => stop < t - 1e-9) ?? -1;
-    const figures = [figure('ring', 'Ring', seconds)];
-    if (!replay) figures.push(figure('star', 'Star', seconds), figure('mesh', 'Mesh', seconds));
-    byId('drawings').replaceChildren(...figures);
-    byId('drawings').classList.toggle('alone', replay !== null);
-    drawing.holdings(byId('holdings'), model.holdingsAt(scene.worldSize, scene.ring, seconds, before < 0 ? seconds : scene.toSeconds(before)));
+    const underWay = underWayAt(t), at = replay ? readableTime(t) : readableTime(secondsAt(t));
+    const what = `${nameOf(model.collectives, schedule.collective)} on a ${schedule.topology} of ${schedule.worldSize} ranks`;
+    byId('picture').replaceChildren(drawing.network(schedule, underWay, `${what}, after ${at}; ${underWay.length} messages under way`, wordsAt(t)));
+    showHoldings(t);
     byId('replay').hidden = !replay;
-    if (replay) byId('timeline').replaceChildren(drawing.timeline(replay, seconds, widthFor(byId('timeline'), 1000)));
+    if (replay) byId('timeline').replaceChildren(drawing.timeline(replay, t, widthFor(byId('timeline'), 1000)));
     byId('status').textContent = describe(t);
   }
 
+  const kStart = {
+    scatter: 'only rank 0 has values, a part for each rank', broadcast: 'only rank 0 has the values', gather: 'every rank has its own part',
+    all_gather: 'every rank has its own part', barrier: 'every rank knows only that it has arrived itself',
+  };
+  const kEnd = {
+    all_reduce: 'all ranks hold the same sums', reduce_scatter: 'each rank has the sum of its part', all_gather: 'all ranks have all parts',
+    broadcast: 'all ranks have the root\u2019s values', reduce: 'rank 0 has the sums', scatter: 'each rank has its part', gather: 'rank 0 has all parts',
+    barrier: 'every rank knows that all have arrived',
+  };
+
+  function arrivalOf({adds}) {
+    if (schedule.collective === 'barrier') return 'a message says which ranks have arrived';
+    return `the values that arrive ${adds ? 'are added to' : 'replace'} the rank\u2019s own`;
+  }
+
   function describe(t) {
-    const seconds = scene.toSeconds(t), at = `${readableTime(seconds)} of ${readableTime(scene.end)}`;
     if (replay) {
-      const arrived = scene.ring.filter(event => event.end <= seconds && event.segment === event.segments - 1).length;
-      const all = 2 * (scene.worldSize - 1) * scene.worldSize;
+      const arrived = replay.events.filter(event => event.end <= t && event.segment === event.segments - 1).length, at = `${readableTime(t)} of ${readableTime(replay.end)}`;
+      const all = 2 * (replay.worldSize - 1) * replay.worldSize;
       return replay.hasMessages ? `Real run, ${at}: ${arrived} of ${all} chunks have arrived.` : `Real run, ${at}.`;
     }
-    const others = scene.worldSize - 1, step = Math.floor(t + 1e-9);
-    if (t < 1e-9) return 'Start: every rank has only its own values. The ring begins with reduce-scatter.';
-    if (step >= scene.steps) {
-      const slower = ['star', 'mesh'].filter(kind => scene.ends[kind] > seconds * (1 + 1e-9));
-      const rest = slower.length ? ` The ${slower.join(' and the ')} ${slower.length > 1 ? 'are' : 'is'} still sending.` : '';
-      return `${at}. The ring is complete: all ranks hold the same sums.${rest}`;
-    }
-    const isFirst = step < others, inPhase = (isFirst ? step : step - others) + 1;
-    const phase = isFirst ? 'Reduce-scatter' : 'All-gather';
-    const isStop = Math.abs(t - step) < 1e-9;
-    if (isStop && step === others) return `${at}. Reduce-scatter is done: each rank holds one complete chunk. All-gather begins.`;
-    const done = isStop ? `step ${inPhase - 1} of ${others} is done` : `step ${inPhase} of ${others}`;
-    return `${at}. ${phase}, ${done}: the chunk that arrives ${isFirst ? 'is added to the rank\u2019s own' : 'replaces the rank\u2019s own'}.`;
+    const {done, turn, share} = momentOf(t), at = `${readableTime(secondsAt(t))} of ${readableTime(cost.seconds)}`;
+    if (t < 1e-9) return `Start: ${kStart[schedule.collective] ?? 'every rank has only its own values'}. It will take ${readableTime(cost.seconds)}.`;
+    if (!turn) return `Complete after ${readableTime(cost.seconds)}: ${kEnd[schedule.collective]}.`;
+    const shown = share > 1e-9 ? turn : schedule.turns[done - 1], {phase, inPhase, ofPhase, turns} = schedule.steps[shown.step];
+    const step = `${phase}, ${ofPhase > 1 ? `step ${inPhase} of ${ofPhase}` : 'one step'}${turns.length > 1 ? `, message ${shown.turn + 1} of ${turns.length}` : ''}`;
+    return `${at}. ${step}${share > 1e-9 ? '' : ' is done'}: ${arrivalOf(shown.messages[0])}.`;
+  }
+
+  // --- Costs of the chosen collective on all topologies ---
+
+  function rowOf(name) {
+    const each = name === schedule.topology ? schedule : model.scheduleOf(schedule.collective, name, schedule.worldSize);
+    return {name, ...model.costOf(each, bytesNow(), linkNow())};
+  }
+
+  // "25.0", or "25.0 to 100" if steps differ.
+  function perStep(all) {
+    const [least, most] = [Math.min(...all), Math.max(...all)].map(bytes => shortNumber(bytes / kMiB));
+    return least === most ? most : `${least} to ${most}`;
   }
 
   function showCosts() {
-    byId('costs').hidden = byId('controls').hidden = replay !== null;
-    const now = linkNow(), worldSize = ranks.value;
-    const rows = costs.algorithms.map(name => ({name, ...costs.allReduceTime(name, worldSize, bytes.value, now)}));
-    const longest = Math.max(...rows.map(row => row.seconds)), best = Math.min(...rows.map(row => row.seconds));
-    const head = ['algorithm', 'steps', 'MB a step', 'MB each way, busiest', 'latency ms', 'bytes ms', 'together ms', 'µs', ''];
-    const body = rows.map(row => el('tr', {class: row.seconds === best ? 'best' : null, 'data-algorithm': row.name},
+    byId('costs').hidden = byId('controls').hidden = byId('legend').hidden = replay !== null;
+    if (replay) return;
+    const rows = costs.algorithms.map(rowOf), longest = Math.max(...rows.map(row => row.seconds)), best = Math.min(...rows.map(row => row.seconds));
+    const head = ['algorithm', 'steps', 'MiB a step', 'MiB each way, busiest', 'latency ms', 'bytes ms', 'together ms', 'µs', ''];
+    const body = rows.map(row => el('tr', {class: `${row.seconds === best ? 'best' : ''} ${row.name === schedule.topology ? 'chosen' : ''}`, 'data-algorithm': row.name},
         el('th', {scope: 'row'}, row.name),
-        [String(row.steps), shortNumber(row.bytesPerStep / 1e6), shortNumber(row.oneWayBytes / 1e6),
-         shortNumber(row.latencySeconds * 1e3), shortNumber(row.bytesSeconds * 1e3), shortNumber(row.seconds * 1e3),
-         withDigits(row.seconds * 1e6, 0)].map(text => el('td', {}, text)),
+        [String(row.steps), perStep(row.perStep), shortNumber(row.oneWayBytes / kMiB), shortNumber(row.latencySeconds * 1e3),
+         shortNumber(row.bytesSeconds * 1e3), shortNumber(row.seconds * 1e3), withDigits(row.seconds * 1e6, 0)].map(text => el('td', {}, text)),
         el('td', {class: 'bar-cell', 'aria-hidden': true}, el('span', {class: 'bar', style: `width: ${100 * row.seconds / longest}%`}))));
     byId('cost-table').replaceChildren(scrolling('Costs of the algorithms', el('table', {id: 'cost-rows'},
-        el('caption', {}, `${readableBytes(bytes.value)} on each of ${worldSize} ranks, by t = alpha + bytes / beta`),
+        el('caption', {}, `${nameOf(model.collectives, schedule.collective)} of ${readableBinary(bytesNow())} among ${schedule.worldSize} ranks, by t = alpha + bytes / beta in each step`),
         el('thead', {}, el('tr', {}, head.map(text => el('th', {scope: 'col'}, text || el('span', {class: 'hidden-text'}, 'time as a bar'))))),
         el('tbody', {}, body))));
-    const crossover = costs.crossoverBytes(worldSize, now);
-    byId('crossover').replaceChildren(worldSize === 2 ?
-        'With 2 ranks the ring has no more steps than the star: it is never slower.' :
-        el('span', {}, 'The ring of ', `${worldSize} ranks is faster than the star from `,
-           el('strong', {id: 'crossover-bytes'}, withDigits(crossover, 0)), ' bytes up. That is about alpha times beta.'));
+    byId('crossover').replaceChildren(...crossoverWords());
   }
 
-  const time = clock(byId('clock'), {stops: () => scene.stops, perSecond: () => scene.perSecond, draw, describe});
+  function crossoverWords() {
+    if (schedule.collective !== 'all_reduce') return ['Parts are equal, and a rank sends and receives at the same time. Messages without values by which a program\u2019s ranks confirm the root are left out.'];
+    if (schedule.worldSize === 2) return ['With 2 ranks the ring has no more steps than the star: it is never slower.'];
+    const bytes = costs.crossoverBytes(schedule.worldSize, linkNow());
+    return [`The ring of ${schedule.worldSize} ranks is faster than the star from ${shortNumber(bytes / kMiB)} MiB (`,
+            el('strong', {id: 'crossover-bytes'}, withDigits(bytes, 0)), ' bytes) up. That is about alpha times beta.'];
+  }
+
+  const time = clock(byId('clock'), {stops, perSecond: () => (replay ? replay.end / 12 : 0.9), draw, describe});
+
+  // --- Real runs ---
 
   function showCall(index) {
-    const next = model.replayOf(traced.ranks, traced.calls[index]);
+    const next = real.replayOf(traced.ranks, traced.calls[index]);
     replay = next;
     rebuild();
     time.go(0);
@@ -153,9 +197,9 @@
   }
 
   function readFiles(files) {
-    const read = Lockstep.traceFile.read(files), calls = model.callsOf(read);
+    const read = Lockstep.traceFile.read(files), calls = real.callsOf(read);
     if (calls.length === 0) throw new Error('The trace has no all-reduce that all ranks took part in. Choose the files of all ranks.');
-    model.replayOf(read, calls[0]);  // throws before anything changes
+    real.replayOf(read, calls[0]);  // throws before anything changes
     traced = {ranks: read, calls};
     byId('calls').replaceChildren();
     if (calls.length > 1) {
@@ -169,15 +213,14 @@
 
   fileBox(byId('file'), {id: 'trace', label: 'Trace files', hint: 'choose them, or drop them here.', read: readFiles,
                          leave: () => { replay = traced = null; byId('calls').replaceChildren(); rebuild(); time.go(0); showCosts(); }});
-  const asked = {ranks: 4, bytes: 100e6};
+  const kRanksAsked = 4;
   Lockstep.question.ask({
-    when: 'Before you press Play:', text: `how many chunks does each of ${asked.ranks} ranks send, until all ranks hold all sums?`, unit: 'chunks',
+    when: 'Before you press Play:', text: `how many chunks does each of ${kRanksAsked} ranks send in a ring\u2019s all-reduce, until all ranks hold all sums?`, unit: 'chunks',
     truth: () => {
-      const sends = model.ringEvents(asked.ranks, asked.bytes, linkNow()).filter(({from}) => from === 0);
-      const added = sends.filter(({step}) => model.isReduceScatter(step, asked.ranks)).length;
-      const buffers = sends.reduce((sum, each) => sum + each.bytes, 0) / asked.bytes;
-      return {value: sends.length, sentence: `Each rank sends ${sends.length} chunks: ${added} that the next rank adds to its own, then ` +
-          `${sends.length - added} complete ones. That is ${shortNumber(buffers)} times the buffer.`};
+      const sends = model.scheduleOf('all_reduce', 'ring', kRanksAsked).turns.flatMap(({messages}) => messages).filter(({from}) => from === 0);
+      const added = sends.filter(({adds}) => adds).length, chunks = sends.reduce((sum, {count}) => sum + count, 0);
+      return {value: chunks, sentence: `Each rank sends ${chunks} chunks: ${added} that the next rank adds to its own, then ${chunks - added} complete ones. ` +
+          `That is ${shortNumber(chunks / kRanksAsked)} times the buffer.`};
     }});
   takeLink(link.value);
   onResize(() => time.refresh());

@@ -1,102 +1,70 @@
-// Draws ranks on a circle with the messages between them, cells of chunks, and rows of time.
+// Draws ranks with the messages between them, cells of chunks, and rows of time.
 'use strict';
 
 (function () {
   const {el, svg} = Lockstep.ui;
-  const model = Lockstep.ringModel;
+  const {digitsOf, timesCounted} = Lockstep.ringModel;
+  const geometry = Lockstep.ringGeometry;
 
-  function placesOf(worldSize, centre, radius) {
-    return [...Array(worldSize).keys()].map(rank => {
-      const angle = 2 * Math.PI * rank / worldSize - Math.PI / 2;
-      return {x: centre + radius * Math.cos(angle), y: centre + radius * Math.sin(angle)};
-    });
-  }
+  const isIn = (sums, rank) => sums.some(sum => timesCounted(sum, rank) > 0);
 
-  // A star has rank 0 in the middle.
-  function starPlaces(worldSize, centre, radius) {
-    const around = placesOf(worldSize - 1, centre, radius);
-    return [{x: centre, y: centre}, ...around];
-  }
-
-  // From one node's edge to the other's, a little to the right of the line between them, so that two directions do not
-  // cover each other.
-  function trackOf(from, to, nodeRadius, aside) {
-    const dx = to.x - from.x, dy = to.y - from.y, length = Math.hypot(dx, dy) || 1;
-    const ux = dx / length, uy = dy / length;
-    const at = distance => ({x: from.x + ux * distance - uy * aside, y: from.y + uy * distance + ux * aside});
-    return {begin: at(nodeRadius), end: at(length - nodeRadius)};
-  }
-
-  // One square for each rank, filled where its values are in `sum`.
-  function slots(group, sum, worldSize, x, y, width, height) {
-    const each = width / worldSize;
+  // One square for each rank, filled if its values are in one of the message's parts.
+  function chip(box, sums, worldSize) {
+    const group = svg('g', {class: 'chip', transform: `translate(${box.x.toFixed(2)} ${box.y.toFixed(2)})`},
+        svg('rect', {class: 'token', width: box.width, height: box.height, rx: 4}));
+    if (box.name) group.append(svg('text', {class: 'token-name', x: 3 + box.nameWidth / 2, y: box.height / 2 + 4, 'text-anchor': 'middle'}, box.name));
     for (let rank = 0; rank < worldSize; ++rank) {
-      const isIn = model.timesCounted(sum, rank) > 0;
-      group.append(svg('rect', {class: isIn ? `fill r${rank}` : 'slot-off', x: x + rank * each + 0.6, y,
-                                width: Math.max(each - 1.2, 1), height, rx: 1}));
+      group.append(svg('rect', {class: isIn(sums, rank) ? `fill r${rank}` : 'slot-off', x: box.nameWidth + 3 + rank * box.slot + 0.4, y: 3.5,
+                                width: box.slot - 0.8, height: box.height - 7, rx: 1}));
     }
-  }
-
-  function token(event, track, share, worldSize, size) {
-    const x = track.begin.x + (track.end.x - track.begin.x) * share;
-    const y = track.begin.y + (track.end.y - track.begin.y) * share;
-    const width = Math.max(worldSize * size.slot, 16) + 6, name = event.chunk === undefined ? null : `${event.chunk}`;
-    const left = name === null ? 0 : 13, whole = width + left;
-    const group = svg('g', {transform: `translate(${x - whole / 2} ${y - size.height / 2})`});
-    group.append(svg('rect', {class: 'token', width: whole, height: size.height, rx: 4}));
-    if (name !== null) group.append(svg('text', {class: 'token-name', x: 8, y: size.height / 2 + 4, 'text-anchor': 'middle'}, name));
-    slots(group, event.sum, worldSize, left + 3, 3.5, width - 6, size.height - 7);
     return group;
   }
 
-  // kind: 'ring', 'star' or 'mesh'. Messages under way at `time` are drawn where they are.
-  function network(kind, worldSize, events, time, label, phase = []) {
-    const isLarge = kind === 'ring', box = isLarge ? 360 : 210, centre = box / 2;
-    const nodeRadius = isLarge ? (worldSize > 5 ? 17 : 23) : worldSize > 5 ? 12 : 14, radius = box / 2 - nodeRadius - (isLarge ? 12 : 8);
-    const places = kind === 'star' ? starPlaces(worldSize, centre, radius) : placesOf(worldSize, centre, radius);
-    const picture = svg('svg', {viewBox: `0 0 ${box} ${box}`, role: 'img', 'aria-label': label});
-    const aside = isLarge ? (worldSize === 2 ? 18 : 0) : kind === 'star' ? 4 : 3;
-    const tracks = new Map();
-    for (const {from, to} of events) {
-      const key = `${from}>${to}`;
-      if (tracks.has(key)) continue;
-      const track = trackOf(places[from], places[to], nodeRadius + (isLarge ? 16 : 2), aside);
-      tracks.set(key, track);
-      picture.append(svg('line', {class: 'rule', 'stroke-width': isLarge ? 2 : 1, x1: track.begin.x, y1: track.begin.y,
-                                  x2: track.end.x, y2: track.end.y}));
+  // Where messages travel in the whole collective; each way once.
+  function ways(schedule, messages) {
+    const drawn = new Map(), noChip = {width: 0, height: 0};
+    for (const message of messages) {
+      const {begin, control, end} = geometry.trackOf(schedule, message, noChip);
+      const key = [message.from, message.to].sort().concat(control.x.toFixed(0), control.y.toFixed(0)).join();
+      const at = ({x, y}) => `${x.toFixed(1)} ${y.toFixed(1)}`;
+      drawn.set(key, svg('path', {class: 'rule', 'stroke-width': 1.5, d: `M${at(begin)} Q${at(control)} ${at(end)}`}));
     }
-    places.forEach(({x, y}, rank) => picture.append(
-        svg('circle', {class: `node fill r${rank}`, cx: x, cy: y, r: nodeRadius}),
-        svg('text', {class: 'on', x, y: y + 5, 'text-anchor': 'middle', 'font-size': isLarge ? 16 : 12}, `${rank}`)));
-    phase.forEach((text, i) => picture.append(svg('text', {class: i === 0 ? 'phase' : 'soft', x: centre,
-        y: centre + 5 + (i - (phase.length - 1) / 2) * 19, 'text-anchor': 'middle'}, text)));
-    const size = isLarge ? {slot: worldSize > 5 ? 3.6 : 7, height: 22} : {slot: 3, height: 15};
-    for (const event of events) {
-      if (!(event.begin <= time && time < event.end)) continue;
-      const share = (time - event.begin) / (event.end - event.begin);
-      picture.append(token(event, tracks.get(`${event.from}>${event.to}`), share, worldSize, size));
-    }
-    return picture;
+    return [...drawn.values()];
   }
 
-  function cell(sum, isNew, worldSize) {
-    const digits = model.digitsOf(sum, worldSize), isComplete = !digits.includes('.');
-    const names = [...digits].filter(digit => digit !== '.').join(', ');
+  // underWay: [{message, share}], `share` of whose way is behind them. words: two short lines for the middle of a ring.
+  function network(schedule, underWay, label, words = []) {
+    const {kWidth, kHeight, kCentre} = geometry, {worldSize} = schedule, radius = geometry.nodeRadiusOf(worldSize);
+    const all = schedule.turns.flatMap(({messages}) => messages);
+    return svg('svg', {viewBox: `0 0 ${kWidth} ${kHeight}`, role: 'img', 'aria-label': label}, ways(schedule, all),
+        geometry.placesOf(schedule.topology, worldSize).map(({x, y}, rank) => [
+            svg('circle', {class: `node fill r${rank}`, cx: x.toFixed(2), cy: y.toFixed(2), r: radius}),
+            svg('text', {class: 'on', x: x.toFixed(2), y: (y + 5).toFixed(2), 'text-anchor': 'middle'}, `${rank}`)]).flat(),
+        words.map((text, i) => svg('text', {class: i === 0 ? 'phase' : 'soft', x: kCentre.x, y: kCentre.y + 5 + (i - (words.length - 1) / 2) * 19,
+                                            'text-anchor': 'middle'}, text)),
+        underWay.map(({message, share}) => chip(geometry.boxAt(schedule, message, share), message.sums, worldSize)));
+  }
+
+  function cell(sum, {isNew, isComplete, worldSize}) {
+    const digits = digitsOf(sum, worldSize), names = [...digits].filter(digit => digit !== '.').join(', ') || 'nothing';
     return el('span', {class: `cell${isComplete ? ' complete' : ''}${isNew ? ' new' : ''}`, 'data-digits': digits},
         [...digits].map((digit, rank) => el('i', {class: digit === '.' ? '' : `in r${rank}`, 'aria-hidden': true})),
-        el('span', {class: 'hidden-text'}, `${isComplete ? 'complete' : names}${isNew ? ', new' : ''}`));
+        el('span', {class: 'hidden-text'}, `${names}${isComplete ? ', complete' : ''}${isNew ? ', new' : ''}`));
   }
 
-  function holdings(table, {table: sums, isNew}) {
+  // sums and isNew are [rank][part]; goals [part] what is complete; sent what each rank has sent so far, in words.
+  function holdings(table, {sums, isNew, goals, sent, head}) {
     const worldSize = sums.length;
-    table.style.setProperty('--slot', `${Math.max(5, Math.min(14, Math.floor(60 / worldSize)))}px`);
-    table.style.setProperty('--narrow-slot', `${Math.max(3, Math.min(10, Math.floor(24 / worldSize)))}px`);
-    const chunk = index => el('th', {scope: 'col'}, el('span', {class: 'wide'}, 'chunk '), `${index}`);
+    table.style.setProperty('--slot', `${Math.max(4, Math.min(14, Math.floor(40 / worldSize)))}px`);
+    table.style.setProperty('--narrow-slot', `${Math.max(2, Math.min(10, Math.floor(22 / worldSize)))}px`);
+    table.classList.toggle('many', worldSize > 5);
+    const part = index => el('th', {scope: 'col'}, head ?? [el('span', {class: 'wide'}, 'chunk '), `${index}`]);
     table.replaceChildren(
         el('caption', {class: 'hidden-text'}, 'Which ranks\u2019 values each rank holds in each chunk'),
-        el('thead', {}, el('tr', {}, el('td', {}), sums.map((_, index) => chunk(index)))),
+        el('thead', {}, el('tr', {}, el('td', {}), goals.map((_, index) => part(index)), sent ? el('th', {scope: 'col', class: 'sent'}, 'sent') : null)),
         el('tbody', {}, sums.map((row, rank) => el('tr', {}, el('th', {scope: 'row'}, el('span', {class: 'wide'}, 'rank '), `${rank}`),
-            row.map((sum, index) => el('td', {}, cell(sum, isNew[rank][index], worldSize)))))));
+            row.map((sum, index) => el('td', {}, cell(sum, {isNew: isNew[rank][index], isComplete: sum === goals[index], worldSize}))),
+            sent ? el('td', {class: 'sent'}, sent[rank]) : null))));
   }
 
   // A row for each rank: its call as a band, and a bar for each chunk that arrives; a line marks the moment.

@@ -1,11 +1,8 @@
-// The ring, star and mesh as events in time, and what each rank holds. The schedule is that of
+// A ring all-reduce that really ran, from a trace, and what each rank holds. The schedule is that of
 // chapters/02_ring_all_reduce/ring_schedule.hpp. Pure: a page and node load it.
 'use strict';
 
 (function () {
-  const isNode = typeof module === 'object' && module.exports;
-  const costModel = isNode ? require('./cost_model.js') : Lockstep.costModel;
-
   const wrap = (value, worldSize) => ((value % worldSize) + worldSize) % worldSize;
 
   // Elements of chunk `index`: the first total % worldSize chunks have one more.
@@ -48,47 +45,6 @@
       tables.push(after);
     }
     return tables;
-  }
-
-  // One message: from, to, begin and end in seconds, and what is in it, as a sum of contributions.
-  function ringEvents(worldSize, bytes, link) {
-    const tables = tablesOf(worldSize), seconds = costModel.messageSeconds(link, bytes / worldSize), events = [];
-    for (let step = 0; step < 2 * (worldSize - 1); ++step) {
-      for (let rank = 0; rank < worldSize; ++rank) {
-        const chunk = sendsInStep(rank, step, worldSize);
-        events.push({from: rank, to: wrap(rank + 1, worldSize), chunk, step, segment: 0, segments: 1,
-                     bytes: bytes / worldSize, begin: step * seconds, end: (step + 1) * seconds,
-                     sum: tables[step][rank][chunk]});
-      }
-    }
-    return events;
-  }
-
-  // Messages of one step start together: their bytes pass a port one after another, their alphas pass at the same time.
-  function message(index, start, bytes, link) {
-    const perBytes = bytes / link.bytesPerSecond;
-    return {begin: start + index * perBytes, end: start + link.alphaSeconds + (index + 1) * perBytes};
-  }
-
-  function starEvents(worldSize, bytes, link) {
-    const all = [...Array(worldSize).keys()].reduce((sum, rank) => sum + contributionOf(rank), 0);
-    const half = costModel.allReduceTime('star', worldSize, bytes, link).seconds / 2, events = [];
-    for (let peer = 1; peer < worldSize; ++peer) {
-      events.push({from: peer, to: 0, bytes, sum: contributionOf(peer), ...message(peer - 1, 0, bytes, link)});
-      events.push({from: 0, to: peer, bytes, sum: all, ...message(peer - 1, half, bytes, link)});
-    }
-    return events;
-  }
-
-  function meshEvents(worldSize, bytes, link) {
-    const events = [];
-    for (let rank = 0; rank < worldSize; ++rank) {
-      for (let index = 0; index < worldSize - 1; ++index) {
-        events.push({from: rank, to: wrap(rank + 1 + index, worldSize), bytes, sum: contributionOf(rank),
-                     ...message(index, 0, bytes, link)});
-      }
-    }
-    return events;
   }
 
   // What each rank holds at a moment: a chunk counts as arrived with its last segment. Also which cells are new, where
@@ -204,8 +160,7 @@
     return replay;
   }
 
-  const api = {wrap, chunkOf, sendsInStep, receivesInStep, isReduceScatter, digitsOf, timesCounted, tablesOf, ringEvents,
-               starEvents, meshEvents, holdingsAt, callsOf, replayOf, ReplayError};
-  if (isNode) module.exports = api;
-  else Lockstep.ringModel = api;
+  const api = {wrap, chunkOf, sendsInStep, receivesInStep, isReduceScatter, digitsOf, timesCounted, tablesOf, holdingsAt, callsOf, replayOf, ReplayError};
+  if (typeof module === 'object' && module.exports) module.exports = api;
+  else (globalThis.Lockstep ??= {}).ringModel = api;
 })();

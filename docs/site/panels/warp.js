@@ -13,6 +13,8 @@
   const stride = number(controls, {id: 'stride', label: 'Stride, in elements', min: 1, max: 64, value: 2, integer: true, change: show});
   const offset = number(controls, {id: 'offset', label: 'Offset of lane 0, in elements', min: 0, max: 32, value: 0, integer: true, change: show});
 
+  // The one way in which this panel writes a share: with a decimal if there is one, "12.5 %" and "50 %".
+  const percent = share => `${Number(withDigits(100 * share, 1))} %`;
   const figures = (id, all) => byId(id).replaceChildren(...all.map(([name, value, key]) => el('div', {}, el('dt', {}, name), el('dd', {id: key}, value))));
   const codeOf = () => ({consecutive: 'a[offset + lane]', strided: `a[offset + ${stride.value} * lane]`, broadcast: 'a[offset]', column: 'tile[lane][offset], rows of 32',
                          padded: 'tile[lane][offset], rows of 33'})[pattern.value];
@@ -26,7 +28,7 @@
     byId('status').textContent = `Lane l reads ${codeOf().replace('lane', 'l')}: ${used} different bytes. Device memory delivers ${sectors.transactions} ` +
         `sector${sectors.transactions === 1 ? '' : 's'}; shared memory needs ${passes.transactions} pass${passes.transactions === 1 ? '' : 'es'}.`;
     figures('sector-figures', [['sectors', String(sectors.transactions), 'sector-count'], ['ideal', String(sectors.ideal), 'sector-ideal'],
-                               ['bytes fetched', String(32 * sectors.transactions), 'fetched'], ['used of these', `${withDigits(100 * sectors.share, 0)} %`, 'used']]);
+                               ['bytes fetched', String(32 * sectors.transactions), 'fetched'], ['used of these', percent(sectors.share), 'used']]);
     figures('bank-figures', [['passes', String(passes.transactions), 'pass-count'], ['ideal', String(passes.ideal), 'pass-ideal'],
                              ['lanes that go together', String(model.lanesTogether(elementBytes)), 'together']]);
     byId('sectors').replaceChildren(drawing.sectors(sectors, addresses, elementBytes, widthFor(byId('sectors'), 1000)));
@@ -79,7 +81,7 @@
     truth: () => {
       const elementBytes = 4, ofStride = stride => model.sectorsOf(model.addressesOf({pattern: 'strided', elementBytes, stride}), elementBytes);
       const {transactions, share} = ofStride(kStrideAsked);
-      return {value: transactions, sentence: `It delivers ${transactions} sectors, and the lanes use ${withDigits(100 * share, 1)} % of their bytes. ` +
+      return {value: transactions, sentence: `It delivers ${transactions} sectors, and the lanes use ${percent(share)} of their bytes. ` +
           `32 neighbouring floats are in ${ofStride(1).transactions} sectors.`};
     }});
   onResize(show);

@@ -57,7 +57,7 @@
   // Of a terminal, only what was typed.
   const textOf = block => block.classList.contains("session")
     ? [...block.querySelectorAll(".command")].map(part => part.textContent).join("\n")
-    : block.querySelector("code").textContent;
+    : block.querySelector("code").textContent.replace(/\n$/, "");
   for (const block of document.querySelectorAll(".code:not(.file, .signature)")) {
     const button = document.createElement("button");
     button.className = "copy";
@@ -74,6 +74,21 @@
       setTimeout(() => { button.textContent = "Copy"; }, 1600);
     });
     block.append(button);
+    block.addEventListener("click", () => block.classList.add("tapped"));
+  }
+
+  // What is wider than its place says that it can be moved, for as long as it is.
+  const slides = new ResizeObserver(entries => {
+    for (const { target } of entries) target.nextElementSibling.hidden = target.scrollWidth <= target.clientWidth;
+  });
+  for (const wide of document.querySelectorAll(".code pre, .text .scroll, .picture")) {
+    if (wide.closest(".panel")) continue;  // it fits, or it moves by itself
+    const hint = document.createElement("p");
+    hint.className = "slides";
+    hint.hidden = true;
+    hint.textContent = "↔ wider than the screen: move it sideways";
+    wide.after(hint);
+    slides.observe(wide);
   }
 
   const links = new Map([...document.querySelectorAll(".contents a")].map(link => [link.hash.slice(1), link]));

@@ -92,7 +92,7 @@ TEST_CASE("a message of another size, or of another collective, is an error", "[
   });
   CHECK(outcomes[0].ok());
   CHECK(outcomes[1].is<FormatError>());
-  CHECK_THAT(outcomes[1].message(), ContainsSubstring("rank 0 sent a payload of 100 bytes where 99"));
+  CHECK_THAT(outcomes[1].message(), ContainsSubstring("rank 0 sent a payload of 100 bytes, but 99"));
   CHECK(outcomes[2].is<MismatchError>());
   CHECK_THAT(outcomes[2].message(), ContainsSubstring("rank 2 barrier #5, rank 0 barrier #0"));
 }

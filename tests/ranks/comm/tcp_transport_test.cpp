@@ -79,7 +79,7 @@ TEST_CASE("a message of another size than its collective says is refused", "[com
     transport.send(1 - context.rank, header_of(0), bytes, soon());
     transport.receive(1 - context.rank, header_of(0), room, soon());
   });
-  CHECK_THAT(outcomes[0].message(), ContainsSubstring("sent 100 bytes where 99 were expected"));
+  CHECK_THAT(outcomes[0].message(), ContainsSubstring("sent 100 bytes, but 99 were expected"));
   CHECK(outcomes[1].ok());
 }
 

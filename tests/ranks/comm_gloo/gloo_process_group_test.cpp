@@ -39,16 +39,14 @@ TEST_CASE("when rank 0 has left, those who wait in Gloo are told who is missing"
 TEST_CASE("Gloo's other collectives are right for every dtype, operation, root and count", "[gloo][multirank]") {
   test::check_every_collective(kGloo);
 }
-TEST_CASE("no rank waits in Gloo for one that waits as well", "[gloo][multirank][large]") {
+TEST_CASE("ranks do not deadlock in Gloo on messages larger than the buffers", "[gloo][multirank][large]") {
   test::check_larger_than_buffers(kGloo);
 }
 TEST_CASE("Gloo works in place", "[gloo][multirank]") { test::check_in_place(kGloo); }
 TEST_CASE("grouped calls beside Gloo move at the same time", "[gloo][multirank]") { test::check_grouped_calls(kGloo); }
 TEST_CASE("Gloo reduces several buffers as one", "[gloo][multirank]") { test::check_coalesced(kGloo); }
 TEST_CASE("a group of Gloo splits into groups", "[gloo][multirank]") { test::check_split(kGloo); }
-TEST_CASE("groups of groups of Gloo are apart from each other", "[gloo][multirank]") {
-  test::check_nested_splits(kGloo);
-}
+TEST_CASE("groups split from Gloo groups do not interfere", "[gloo][multirank]") { test::check_nested_splits(kGloo); }
 TEST_CASE("Gloo moves objects", "[gloo][multirank]") { test::check_objects(kGloo); }
 TEST_CASE("Gloo's deferred calls run in time", "[gloo][multirank]") { test::check_deferred(kGloo); }
 

@@ -45,9 +45,7 @@ TEST_CASE("MPI works in place", "[mpi][multirank][3]") { test::check_in_place(kM
 TEST_CASE("MPI reduces several buffers as one", "[mpi][multirank][3]") { test::check_coalesced(kMpi); }
 TEST_CASE("MPI moves objects", "[mpi][multirank][3]") { test::check_objects(kMpi); }
 TEST_CASE("grouped calls beside MPI move at the same time", "[mpi][multirank][4]") { test::check_grouped_calls(kMpi); }
-TEST_CASE("groups of groups of MPI are apart from each other", "[mpi][multirank][4]") {
-  test::check_nested_splits(kMpi);
-}
+TEST_CASE("groups split from MPI groups do not interfere", "[mpi][multirank][4]") { test::check_nested_splits(kMpi); }
 TEST_CASE("a group of MPI splits into groups", "[mpi][multirank][5]") { test::check_split(kMpi); }
 // Not promised of MPI, but seen: with these counts and algorithms the order of additions is the same in every run.
 TEST_CASE("this MPI's bits are equal on all ranks and in every run", "[mpi][multirank][5]") {

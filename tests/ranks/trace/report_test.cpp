@@ -73,14 +73,27 @@ TEST_CASE("a step that a rank lacks is not shown", "[trace]") {
   CHECK(data["steps"][1][0] == 2);
 }
 
-TEST_CASE("spans within spans stand below them and count once", "[trace]") {
+namespace {
+
+// A span of step 7, from and to in milliseconds.
+SpanRecord span_of(std::string name, Category category, std::int64_t begin, std::int64_t end) {
+  return {std::move(name), category, 0, 7, begin * 1'000'000, end * 1'000'000};
+}
+
+std::string timeline_of(std::vector<SpanRecord> spans) {
   RankTrace trace;
+  trace.rank = 3;
   trace.lanes = {"compute"};
-  trace.spans = {{"forward", Category::kForward, 0, 1, 0, 10'000'000},
-                 {"attention", Category::kForward, 0, 1, 2'000'000, 5'000'000},
-                 {"softmax", Category::kForward, 0, 1, 3'000'000, 4'000'000},
-                 {"next", Category::kBackward, 0, 1, 10'000'000, 12'000'000}};
-  const std::string html = timeline({&trace, 1});
+  trace.spans = std::move(spans);
+  return timeline({&trace, 1});
+}
+
+}  // namespace
+
+TEST_CASE("spans within spans stand below them and count once", "[trace]") {
+  const std::string html =
+      timeline_of({span_of("forward", Category::kForward, 0, 10), span_of("attention", Category::kForward, 2, 5),
+                   span_of("softmax", Category::kForward, 3, 4), span_of("next", Category::kBackward, 10, 12)});
   const nlohmann::json data = timeline_data(html);
   CHECK(data["lanes"][0]["rows"] == 3);
   CHECK(data["spans"][2][1] == 2);
@@ -89,14 +102,10 @@ TEST_CASE("spans within spans stand below them and count once", "[trace]") {
 }
 
 TEST_CASE("a wait lies on the span that it is a part of, and has its own column", "[trace]") {
-  RankTrace trace;
-  trace.rank = 3;
-  trace.lanes = {"compute"};
-  trace.spans = {{"forward", Category::kForward, 0, 7, 0, 10'000'000},
-                 {"backward", Category::kBackward, 0, 7, 10'000'000, 30'000'000},
-                 {"waiting for other ranks", Category::kWait, 0, 7, 26'000'000, 30'000'000},
-                 {"update", Category::kOptimizer, 0, 7, 30'000'000, 31'000'000}};
-  const std::string html = timeline({&trace, 1});
+  std::vector<SpanRecord> spans{
+      span_of("forward", Category::kForward, 0, 10), span_of("backward", Category::kBackward, 10, 30),
+      span_of("waiting for other ranks", Category::kWait, 26, 30), span_of("update", Category::kOptimizer, 30, 31)};
+  const std::string html = timeline_of(spans);
   const nlohmann::json data = timeline_data(html);
   CHECK(data["lanes"][0]["rows"] == 1);
   CHECK(data["spans"][2][1] == 0);
@@ -109,8 +118,8 @@ TEST_CASE("a wait lies on the span that it is a part of, and has its own column"
     CHECK(std::ranges::count(data["categories"], word) == 1);
   }
   CHECK_THAT(html, ContainsSubstring("Hatched:"));
-  trace.spans.erase(trace.spans.begin() + 2);
-  CHECK_THAT(timeline({&trace, 1}), !ContainsSubstring("Hatched:"));
+  spans.erase(spans.begin() + 2);
+  CHECK_THAT(timeline_of(spans), !ContainsSubstring("Hatched:"));
 }
 
 TEST_CASE("a span's name cannot end the script that holds it", "[trace]") {

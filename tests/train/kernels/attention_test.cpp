@@ -16,7 +16,7 @@ struct Sizes {
   std::int64_t B, T, H, D;
 };
 
-/// Factors of all probabilities [B, H, T, T], from the dropout operation itself applied to ones.
+/// The dropout factors of all probabilities, [B, H, T, T]: the dropout operation applied to ones.
 Values dropout_factors_of(const Sizes& s, const DropoutMask& mask) {
   const Tensor ones =
       Tensor::from<double>(Values(static_cast<std::size_t>(s.B * s.H * s.T * s.T), 1.0), {s.B, s.H * s.T * s.T});
@@ -58,8 +58,8 @@ void check_forward(const Sizes& s, const DropoutMask& mask) {
                lse = Tensor::empty({s.B, s.H, s.T}, dtype_of<T>);
   causal_attention_forward(out, lse, qkv, static_cast<int>(s.H), mask);
   const auto [expected_out, expected_lse] = reference(s, qkv, mask);
-  // A score is a sum of D products with magnitude up to about 4, so it carries up to D * 4 roundoffs; its exponential
-  // turns that into a relative error; averaging values of magnitude up to 4 (kept ones doubled by dropout) keeps it.
+  // A score is a sum of D products of magnitude up to about 4, so its error is up to D * 4 roundoffs. The exponential
+  // turns that into a relative error, which remains when values up to 4 (doubled by dropout if kept) are averaged.
   const double bound = 4 * 8 * static_cast<double>(s.D + 16) * kRoundoff<T>;
   CHECK(largest_difference(out, expected_out) <= bound);
   CHECK(largest_difference(lse, expected_lse) <= bound);
@@ -76,7 +76,7 @@ Tensor positions_of(const Tensor& all, std::int64_t begin, std::int64_t end) {
   return part;
 }
 
-/// Runs the positions of `qkv` in parts of these sizes, one sample's or several's, and puts the results together.
+/// Runs the positions of `qkv`, of one sample or several, in parts of these sizes, and puts the results together.
 void run_in_parts(const Tensor& out, const Tensor& keys, const Tensor& values, const Tensor& qkv, int heads,
                   const std::vector<std::int64_t>& parts) {
   const std::int64_t samples = qkv.shape()[0], length = qkv.shape()[1], channels = qkv.shape()[2] / 3;
@@ -96,7 +96,7 @@ template <typename T>
 void check_cached(const Sizes& s, const std::vector<std::int64_t>& parts) {
   const Tensor qkv = random_tensor<T>({s.B, s.T, 3 * s.H * s.D}, 1);
   const Tensor out = Tensor::empty({s.B, s.T, s.H * s.D}, dtype_of<T>);
-  const Tensor keys = Tensor::empty({s.B, s.H, s.T + 2, s.D}, dtype_of<T>);  // + 2: room that stays free
+  const Tensor keys = Tensor::empty({s.B, s.H, s.T + 2, s.D}, dtype_of<T>);  // + 2: room to spare
   const Tensor values = Tensor::empty({s.B, s.H, s.T + 2, s.D}, dtype_of<T>);
   run_in_parts(out, keys, values, qkv, static_cast<int>(s.H), parts);
   const double bound = 4 * 8 * static_cast<double>(s.D + 16) * kRoundoff<T>;  // as in check_forward
@@ -135,7 +135,7 @@ TEST_CASE("attention with dropout uses the mask of its samples", "[kernels]") {
   check_forward<double>({2, 20, 3, 4}, kHalf);
 }
 
-TEST_CASE("attention of some heads draws the masks that they have among all heads", "[kernels]") {
+TEST_CASE("attention over some of the heads draws the same masks as attention over all", "[kernels]") {
   const Sizes s{2, 37, 4, 8};
   const Tensor qkv = random_tensor<float>({s.B, s.T, 3 * s.H * s.D}, 1),
                dy = random_tensor<float>({s.B, s.T, s.H * s.D}, 2);
@@ -161,21 +161,21 @@ TEST_CASE("attention of some heads draws the masks that they have among all head
   CHECK_THROWS_WITH(run(qkv, dy, s.H, rows), ContainsSubstring("rows_per_sample"));
 }
 
-TEST_CASE("attention on kept keys and values, some positions at a time, agrees with the textbook", "[kernels]") {
+TEST_CASE("attention on cached keys and values, a few positions at a time, agrees with the textbook", "[kernels]") {
   check_cached<float>({1, 9, 1, 1}, {1, 1, 7});
   check_cached<float>({2, 33, 3, 20}, {5, 1, 1, 26});
   check_cached<float>({1, 130, 2, 64}, {129, 1});
   check_cached<double>({2, 20, 2, 8}, {1, 18, 1});
 }
 
-TEST_CASE("kept keys and values of bfloat16 activations lose nothing", "[kernels][bf16]") {
+TEST_CASE("cached keys and values of bfloat16 activations lose no precision", "[kernels][bf16]") {
   const Tensor wide = random_tensor<float>({1, 6, 3 * 2 * 8}, 1);
   const Tensor qkv = Tensor::empty(wide.shape(), DType::kBFloat16);
   cast(qkv, wide);
   const Tensor out = Tensor::empty({1, 6, 2 * 8}, DType::kBFloat16);
   const Tensor keys = Tensor::empty({1, 2, 6, 8}), values = Tensor::empty({1, 2, 6, 8});
   run_in_parts(out, keys, values, qkv, 2, {2, 4});
-  // As a float32 result (check_forward's bound), rounded once to 8 bits.
+  // Accurate as a float32 result (check_forward's bound), then rounded once to 8 bits.
   const Values expected = reference({1, 6, 2, 8}, qkv, {}).first;
   CHECK(largest_difference(out, expected) <= 4 * 0x1p-8);
   CHECK(values_of(keys)[1] == values_of(qkv)[2 * 8 + 1]);  // head 0, position 0, channel 1
@@ -186,7 +186,7 @@ TEST_CASE("attention refuses keys and values that do not fit", "[kernels]") {
   const Tensor kept = Tensor::zeros({1, 2, 3, 2}), other = Tensor::zeros({1, 2, 3, 1});
   cached_attention_forward(out, kept, kept.clone(), qkv, 2, 1);
   CHECK_THROWS_WITH(cached_attention_forward(out, kept, kept.clone(), qkv, 2, 2),
-                    ContainsSubstring("2 positions after 2 do not fit into room for 3"));
+                    ContainsSubstring("2 positions after 2 do not fit in a cache of 3"));
   CHECK_THROWS_AS(cached_attention_forward(out, kept, kept.clone(), qkv, 2, -1), ContractError);
   CHECK_THROWS_AS(cached_attention_forward(out, kept, other, qkv, 2, 0), ContractError);
   CHECK_THROWS_AS(cached_attention_forward(out, Tensor::zeros({1, 2, 3, 2}, DType::kFloat64), kept, qkv, 2, 0),
@@ -225,13 +225,13 @@ TEST_CASE("attention's float32 gradient agrees with its float64 gradient at leng
     };
     const Tensor wide = gradient_in(Tensor::from<double>(values_of(qkv), qkv.shape()),
                                     Tensor::from<double>(values_of(out_gradient), out_gradient.shape()));
-    // As in the forward pass, with sums over T queries of terms of magnitude up to 8 for k and v.
+    // As in the forward pass; for k and v also sums over T queries, of terms of magnitude up to 8.
     const double bound = 8 * 8 * static_cast<double>(s.D + 16) * std::log2(static_cast<double>(s.T)) * kRoundoff<float>;
     CHECK(largest_difference(gradient_in(qkv, out_gradient), values_of(wide)) <= bound);
   }
 }
 
-TEST_CASE("a NaN in a key reaches the rows that see it and no other", "[kernels]") {
+TEST_CASE("a NaN in a key reaches the rows that see it and no others", "[kernels]") {
   const Tensor qkv = random_tensor<float>({1, 20, 3 * 8}, 1);
   qkv.span<float>()[9 * 24 + 8] = NAN;  // position 9, first channel of k
   const Tensor out = Tensor::empty({1, 20, 8}), lse = Tensor::empty({1, 1, 20});
@@ -239,7 +239,7 @@ TEST_CASE("a NaN in a key reaches the rows that see it and no other", "[kernels]
   for (std::size_t t = 0; t < 20; ++t) CHECK(std::isnan(out.span<float>()[t * 8]) == (t >= 9));
 }
 
-TEST_CASE("attention refuses channels that heads do not divide", "[kernels]") {
+TEST_CASE("attention refuses a number of channels that the heads do not divide", "[kernels]") {
   const Tensor qkv = Tensor::empty({1, 2, 12}), out = Tensor::empty({1, 2, 4}), lse = Tensor::empty({1, 3, 2});
   CHECK_THROWS_AS(causal_attention_forward(out, lse, qkv, 3), ContractError);
 }

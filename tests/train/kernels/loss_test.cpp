@@ -181,3 +181,57 @@ TEST_CASE("sum adds all elements in double precision", "[kernels]") {
   for (const double value : values_of(x)) expected += value;
   CHECK(std::abs(sum(x) - expected) < 1e-9);
 }
+
+TEST_CASE("parts of the columns together give the loss and its gradient", "[kernels]") {
+  const std::int64_t R = 5, V = 37;
+  const Tensor logits = random_tensor<double>({R, V}, 1, 20.0), targets = random_ids({R}, V, 2);
+  const std::vector<std::int32_t> chosen{0, 11, 12, kIgnoredTarget};  // both sides of a border
+  std::copy(chosen.begin(), chosen.end(), targets.span<std::int32_t>().begin());
+  const Tensor losses = Tensor::empty({R}, DType::kFloat64), gradient = logits.clone();
+  softmax_cross_entropy(losses, gradient, targets, 0.25);
+
+  const std::vector<std::int64_t> borders{0, 12, 13, 37};
+  std::vector<Tensor> parts, statistics;
+  for (std::size_t p = 0; p + 1 < borders.size(); ++p) {
+    const std::int64_t first = borders[p], columns = borders[p + 1] - first;
+    const Tensor part = Tensor::empty({R, columns}, DType::kFloat64);
+    for (std::int64_t i = 0; i < R * columns; ++i)
+      part.span<double>()[i] = logits.span<double>()[i / columns * V + first + i % columns];
+    parts.push_back(part);
+    statistics.push_back(Tensor::empty({R, 3}, DType::kFloat64));
+    cross_entropy_statistics(statistics.back(), part, targets, {.first = first, .whole = V});
+  }
+  const Tensor whole = Tensor::zeros({R, 3}, DType::kFloat64);
+  for (std::int64_t row = 0; row < R; ++row) {
+    double largest = -INFINITY, sum = 0, target = 0;
+    for (const Tensor& one : statistics) largest = std::max(largest, one.span<double>()[3 * row]);
+    for (const Tensor& one : statistics) {
+      sum += one.span<double>()[3 * row + 1] * std::exp(one.span<double>()[3 * row] - largest);
+      target += one.span<double>()[3 * row + 2];
+    }
+    whole.span<double>()[3 * row] = largest;
+    whole.span<double>()[3 * row + 1] = sum;
+    const double loss = targets.span<std::int32_t>()[row] == kIgnoredTarget ? 0 : std::log(sum) + largest - target;
+    CHECK(std::abs(loss - losses.span<double>()[row]) < 1e-13);
+  }
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const std::int64_t first = borders[p], columns = borders[p + 1] - first;
+    cross_entropy_gradient(parts[p], whole, targets, {.first = first, .whole = V}, 0.25);
+    double worst = 0;
+    for (std::int64_t i = 0; i < R * columns; ++i)
+      worst = std::max(
+          worst, std::abs(parts[p].span<double>()[i] - gradient.span<double>()[i / columns * V + first + i % columns]));
+    CHECK(worst < 1e-14);
+  }
+}
+
+TEST_CASE("a part of the columns refuses what is not in the vocabulary", "[kernels]") {
+  const Tensor logits = Tensor::zeros({1, 4}), statistics = Tensor::empty({1, 3});
+  const auto of = [&](std::int32_t target, std::int64_t first) {
+    cross_entropy_statistics(statistics, logits, Tensor::from<std::int32_t>(std::vector<std::int32_t>{target}, {1}),
+                             {.first = first, .whole = 10});
+  };
+  CHECK_NOTHROW(of(9, 6));
+  CHECK_THROWS_WITH(of(10, 6), ContainsSubstring("target 10 of row 0 is not in [0, 10)"));
+  CHECK_THROWS_WITH(of(9, 7), ContainsSubstring("tokens 7 to 11 of a vocabulary of 10"));
+}

@@ -44,12 +44,12 @@ constexpr std::array<std::array<std::string_view, 2>, 4> kForbiddenPairs = {{{"l
                                                                              {"lockstep::nn", "lockstep::net"},
                                                                              {"lockstep::optim", "lockstep::comm"}}};
 
-/// Include folders, also those of the wings.
+/// All include folders, with those of the wings.
 constexpr const char* kIncludeFolders[] = {"common/",          "common/gpu/",  "common/ranks/", "common/train/",
                                            "common/workshop/", "chapters/",    "exercises/",    "tests/",
                                            "tests/gpu/",       "tests/ranks/", "tests/train/"};
 
-/// They hide which of several backends is used: a target that lists one does not see its dependencies.
+/// Targets that hide which of several backends is used. A target that lists one of them does not see its dependencies.
 const Names kFacades = {"lockstep::cuda_runtime", "lockstep::nccl_library"};
 
 /// The number in a chapter folder's name; nothing for any other folder.
@@ -90,7 +90,7 @@ class Checker {
 
   Problems run() {
     for (const auto& [name, target] : targets_) check_target(target);
-    check_strangers();
+    check_forbidden_pairs();
     for (const std::string folder : {"common", "chapters", "exercises", "solutions", "tests"}) {
       for (const std::string& path : select_files(paths_, folder, {".hpp", ".cpp", ".cu", ".cuh", ".inc"}))
         check_file(path);
@@ -121,7 +121,8 @@ class Checker {
     }
     const bool may_use_onednn = target.folder == "common/train/kernels" || target.folder == "tests/bench";
     if (!may_use_onednn && std::ranges::count(target.depends(), "lockstep::onednn") > 0) {
-      report(target.folder, "/CMakeLists.txt: ", target.name, " uses oneDNN; only common/train/kernels may");
+      report(target.folder, "/CMakeLists.txt: ", target.name,
+             " uses oneDNN; only common/train/kernels and tests/bench may");
     }
     std::vector<std::string> trail;
     Names seen;
@@ -155,17 +156,17 @@ class Checker {
     trail.pop_back();
   }
 
-  void check_strangers() {
+  void check_forbidden_pairs() {
     for (const auto& [module, forbidden] : kForbiddenPairs) {
       const auto target = targets_.find(std::string(module));
       if (target != targets_.end() && visible(target->second).contains(std::string(forbidden))) {
-        report(target->second.folder, "/CMakeLists.txt: ", module, " must not know ", forbidden);
+        report(target->second.folder, "/CMakeLists.txt: ", module, " must not depend on ", forbidden);
       }
     }
   }
 
-  /// The targets of a file; a header that no target lists belongs to every target with its folder or with sources in
-  /// it.
+  /// The targets of a file. A header that no target lists belongs to every target that is defined in or above its
+  /// folder, or has sources there.
   Names owners_of(const std::string& path) {
     if (const auto owner = owners_.find(path); owner != owners_.end()) return owner->second;
     Names owners;
@@ -206,7 +207,7 @@ class Checker {
   void check_own_include(const course::TextFile& file, std::size_t index, const std::string& included,
                          const Names& owners) {
     const auto found = resolve(file.name, included);
-    if (!found) return report(file.place(index), " includes \"", included, "\", which is no file of the project");
+    if (!found) return report(file.place(index), " includes \"", included, "\", which is not a file of the project");
     if (graph_.is_left_out(*found)) return;  // an optional part that this build lacks
     const Names targets = owners_of(*found);
     if (!is_visible_to_any(owners, targets) && !share_folder(owners, targets)) {

@@ -98,7 +98,7 @@ TEST_CASE("A private header of another target is rejected, an unknown file too",
   CHECK(with({{"chapters/01_one/one.hpp", "#include \"net/hidden.hpp\"\n"}}) ==
         Problems{"chapters/01_one/one.hpp:1 includes \"net/hidden.hpp\", a private header of another target"});
   CHECK(with({{"chapters/01_one/one.hpp", "#include \"net/none.hpp\"\n"}}) ==
-        Problems{"chapters/01_one/one.hpp:1 includes \"net/none.hpp\", which is no file of the project"});
+        Problems{"chapters/01_one/one.hpp:1 includes \"net/none.hpp\", which is not a file of the project"});
 }
 
 TEST_CASE("A chapter that uses a later one is rejected", "[course]") {
@@ -155,11 +155,12 @@ TEST_CASE("What a build leaves out may be included where it is there", "[course]
   CHECK(with(optional, graph).empty());
 }
 
-TEST_CASE("Modules that must not know one another are kept apart", "[course]") {
+TEST_CASE("Modules that must not depend on each other are kept apart", "[course]") {
   TargetGraph graph = sound_graph();
   graph.targets["lockstep::tensor"] = {"lockstep::tensor", "common/train/tensor", {}, {}, {}, {}};
   graph.targets["lockstep::comm"] = {"lockstep::comm", "common/ranks/comm", {}, {}, {"lockstep::tensor"}, {}};
-  CHECK(with({}, graph) == Problems{"common/ranks/comm/CMakeLists.txt: lockstep::comm must not know lockstep::tensor"});
+  CHECK(with({}, graph) ==
+        Problems{"common/ranks/comm/CMakeLists.txt: lockstep::comm must not depend on lockstep::tensor"});
 }
 
 // The library opens closed standard streams before a program can open another file in their place.

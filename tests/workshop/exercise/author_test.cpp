@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/error.hpp"
 #include "base/file.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
@@ -50,9 +51,25 @@ TEST_CASE("a new exercise has all its files, and its template agrees with its so
   CHECK_THAT(again.err, ContainsSubstring("02.5 exists already"));
 }
 
+TEST_CASE("a lecturer's exercises begin at 50, and the course's count leaves them out", "[exercise][author]") {
+  const Project project;
+  for (const char* id : {"02.50", "02.51"}) {
+    const test::Finished made = project.author({"new", "02", concat("add_up_", id + 3), "Adding up"});
+    INFO(made.err);
+    REQUIRE(made.exit_code == 0);
+    CHECK_THAT(made.out, ContainsSubstring(concat("./lockstep author check ", id)));
+    CHECK_THAT(made.out, !ContainsSubstring("note:"));
+  }
+  CHECK_THAT(project.author({"new", "02.5", "of_the_course", "Title"}).out, ContainsSubstring("take 02.52"));
+  const test::Finished progress =
+      test::run_program({test::built_program("lockstep_exercises"), "progress"}, {{"LOCKSTEP_ROOT", project.root()}});
+  CHECK_THAT(progress.out, ContainsSubstring("0 of 1 passed, and 0 of 2 of your lecturer's own\n"));
+}
+
 TEST_CASE("names and numbers that cannot be used are refused", "[exercise][author]") {
   const auto [id, name, message] =
       GENERATE(table<std::string, std::string, std::string>({{"2.5", "add_up", "not the number of an exercise"},
+                                                             {"02.0", "add_up", "not the number of an exercise"},
                                                              {"02.5", "AddUp", "AddUp is not a name"},
                                                              {"02.5", "../up", "../up is not a name"},
                                                              {"77.1", "add_up", "there is no chapter 77"}}));

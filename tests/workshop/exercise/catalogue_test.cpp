@@ -24,6 +24,24 @@ TEST_CASE("an exercise is found by its number, with one digit too, and by its na
   CHECK_THROWS_AS(find_exercise(catalogue, "7"), UsageError);
 }
 
+TEST_CASE("exercises come in the order of their numbers, and those from 50 on are a lecturer's", "[exercise]") {
+  const test::TemporaryFolder folder;
+  for (const std::string number : {"50", "9", "10"}) {
+    const std::filesystem::path place = folder.path() / "exercises" / "02_x" / (number + "_y");
+    std::filesystem::create_directories(place);
+    write_file(place / "exercise.json",
+               R"({"id": "02.)" + number +
+                   R"(", "title": "T", "difficulty": "easy", "minutes": 1, "points": 10, "files": ["y.cpp"]})");
+  }
+  const std::vector<Exercise> catalogue = read_catalogue(folder.path());
+  REQUIRE(catalogue.size() == 3);
+  CHECK(catalogue[0].id == "02.9");
+  CHECK(catalogue[1].id == "02.10");
+  CHECK_FALSE(catalogue[1].is_lecturers());
+  CHECK(catalogue[2].id == "02.50");
+  CHECK(catalogue[2].is_lecturers());
+}
+
 TEST_CASE("checks weigh what exercise.json says, and nonsense there is an error that names it", "[exercise]") {
   const test::TemporaryFolder folder;
   const auto catalogue_with = [&](const std::string& weights) {

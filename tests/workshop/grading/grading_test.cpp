@@ -121,6 +121,11 @@ TEST_CASE("the labs name exercises that exist, and their weights add up", "[grad
   for (const exercise::Exercise& one : first) CHECK((one.id.starts_with("01.") || one.id.starts_with("02.")));
   CHECK(chosen_exercises(kRoot, catalogue, 0, {"2.1"}).size() == 1);
   CHECK_THROWS_AS(chosen_exercises(kRoot, catalogue, 9, {}), UsageError);
+  auto with_lecturers = catalogue;
+  with_lecturers.push_back(catalogue.front());
+  with_lecturers.back().id = "02.50";
+  CHECK(chosen_exercises(kRoot, with_lecturers, 1, {}).size() == first.size());
+  CHECK(chosen_exercises(kRoot, with_lecturers, 1, {"02.50"}).size() == first.size() + 1);
 }
 
 TEST_CASE("points are the share of checks that passed, of those that the template does not pass", "[grading]") {

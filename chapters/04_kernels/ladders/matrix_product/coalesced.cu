@@ -1,9 +1,10 @@
-// Matrix product, rung 2 of 6: still a thread per element, but the lanes of a warp lie in a row of C.
+// Matrix product, rung 2 of 6: still one thread per element, but the lanes of a warp lie along a row of C.
 //
 // A [M, K] times B [K, N] = C [M, N], all row-major. Blocks of 32 x 8 threads, any sizes.
-// Removes: sectors fetched for one float. 32 lanes read 32 neighbouring floats of B, 4 full sectors, and the same float
-// of A, one sector; they store 4 full sectors of C. Only two indices are swapped.
-// Pays: every float of A is still fetched by all N threads of its row, and B's by M: 8 bytes per multiplication.
+// Removes: sectors fetched for a single float. 32 lanes read 32 neighbouring floats of B, which are 4 full sectors, and
+// one float of A; they store 4 full sectors of C. In the code, only two indices are swapped.
+// Pays: every float of A is still fetched by all N threads of its row, and every float of B by all M threads of its
+// column: 8 bytes per multiplication.
 #include "../registry.hpp"
 #include "../warp.cuh"
 

@@ -1,11 +1,11 @@
 // Matrix product, rung 4 of 6: a thread computes 8 x 8 elements of C in its registers.
 //
-// A [M, K] times B [K, N] = C [M, N], all row-major. A block of 256 threads makes 128 x 128 elements of C, stepping
-// through K by 8; any sizes.
+// A [M, K] times B [K, N] = C [M, N], all row-major. A block of 256 threads makes 128 x 128 elements of C, in steps of
+// 8 along K; any sizes.
 // Removes: seven of eight reads of shared memory. With 8 floats of A and 8 of B a thread does 64 multiplications: 1
-// load for 4 of them, against 2 loads for 1 in rung 3.
-// Pays: loads of 4 bytes; the 16 lanes that share rows read columns 8 floats apart, four of them from each bank they
-// hit.
+// load for every 4 of them, against 2 loads for each one in rung 3.
+// Pays: each load is only 4 bytes. The 16 lanes that share rows read columns 8 floats apart, so four of them hit the
+// same bank.
 #include "../registry.hpp"
 #include "../warp.cuh"
 

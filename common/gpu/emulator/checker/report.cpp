@@ -30,7 +30,7 @@ std::string text_of(const FindingSide& side) {
 
 bool mentions(const Finding& finding, const char* words) { return finding.detail.find(words) != std::string::npos; }
 
-// `sum += x`: read and write are on one line.
+// True for `sum += x` and the like, which read and write on one line.
 bool is_update(const Finding& finding) {
   return finding.sides.size() == 2 && finding.sides[0].place.line != 0 &&
          finding.sides[0].place.line == finding.sides[1].place.line &&
@@ -53,7 +53,7 @@ bool waits_in_warp_operation(const Finding& finding) {
 
 std::string hint_of_race(const Finding& finding) {
   if (mentions(finding, "missed each other at a barrier")) {
-    return "correct the divergent barrier first: what it should order is unordered, and this race may go with it.";
+    return "fix the divergent barrier first: it left these accesses unordered, so this race may disappear too.";
   }
   const bool is_one_block =
       finding.sides.size() == 2 && text_of(finding.sides[0].block) == text_of(finding.sides[1].block);
@@ -64,8 +64,8 @@ std::string hint_of_race(const Finding& finding) {
                           "too, put __threadfence() before the atomic, or move one of the two to a launch of its own.";
   }
   if (!is_one_block) {
-    return "blocks of one launch run in any order and at the same time. If each should have elements of its own, check "
-           "how blockIdx enters the index; else use an atomic, or split the kernel into two launches.";
+    return "blocks of one launch run in any order and at the same time. If each block should have its own elements, "
+           "check how blockIdx enters the index; else use an atomic, or split the kernel into two launches.";
   }
   if (is_update(finding) && has_action(finding, "read")) {
     return "two threads update one value, and an update is two steps, a read and a write. If the threads meant "
@@ -75,40 +75,36 @@ std::string hint_of_race(const Finding& finding) {
   if (has_action(finding, "read")) {
     return mentions(finding, "shared")
                ? "a __syncthreads() is missing between writing shared memory and reading what another thread wrote, or "
-                 "between reading it and writing it anew."
+                 "between reading it and overwriting it."
                : "a __syncthreads() is missing between writing this memory and reading what another thread wrote.";
   }
   if (!is_update(finding)) {
-    return "two threads write one place: if one of the lines is meant to come first, put a __syncthreads() between "
+    return "two threads write to one place: if one of the lines is meant to come first, put a __syncthreads() between "
            "them; else check the index, or let one thread write, or use an atomic.";
   }
-  return "two threads write one place: check the index, or let one thread write, or use an atomic.";
+  return "two threads write to one place: check the index, or let one thread write, or use an atomic.";
 }
 
 std::string hint_of_uninitialised(const Finding& finding) {
   if (mentions(finding, "shared")) {
-    return "shared memory holds leftovers when a block begins: check that every element that is read is written first, "
-           "also in the last, partly filled tile.";
+    return "shared memory holds leftovers when a block begins: check that every element is written before it is read, "
+           "even in the last, partly filled tile.";
   }
   return "cudaMalloc does not clear memory: cudaMemset it, copy to it, or check the bounds of the kernel that should "
-         "have "
-         "written it.";
+         "have written it.";
 }
 
 std::string hint_of_bounds(const Finding& finding) {
   if (mentions(finding, "array of type")) {
-    return "the last index of a dimension is its size less one: check the index, or declare the array larger (halos "
-           "and "
-           "borders need room).";
+    return "the last index of a dimension is its size minus one: check the index, or declare the array larger (halos "
+           "and borders need room).";
   }
   if (mentions(finding, "dynamic shared")) {
     return "the launch's third argument is the size of dynamic shared memory in bytes, not in elements; check it and "
-           "the "
-           "index.";
+           "the index.";
   }
-  return "check the index, its guard (if (i < n)), which the last, partly filled block needs too, and the size that "
-         "was "
-         "allocated, which is in bytes.";
+  return "check the index, its guard (the last, partly filled block needs an if (i < n)), and the allocated size (in "
+         "bytes).";
 }
 
 }  // namespace
@@ -174,8 +170,7 @@ std::string hint_of(const Finding& finding) {
       return "a commit and a wait for the group are missing before the read; then __syncthreads() for the other "
              "threads.";
     case FindingKind::kDivergentBarrier:
-      return "every thread of the block must come to the same __syncthreads(): move it out of the condition, and do "
-             "not "
+      return "every thread of the block must reach the same __syncthreads(): move it out of the condition, and do not "
              "return before it.";
     case FindingKind::kDeadlock:
       return waits_in_warp_operation(finding)
@@ -184,7 +179,7 @@ std::string hint_of(const Finding& finding) {
                    "neutral one."
                  : "each of these waits for threads that wait elsewhere or have ended.";
     case FindingKind::kWrongMask:
-      return "the mask must name exactly the lanes that come to this call, the caller among them.";
+      return "the mask must name exactly the lanes that reach this call, including the caller.";
     case FindingKind::kUndefinedLane:
       return "the lane that is read must be in the mask and call the same shuffle: no lane may return, or take another "
              "branch, before it; lanes without a value of their own take part with a neutral one.";
@@ -197,9 +192,8 @@ std::string hint_of(const Finding& finding) {
     case FindingKind::kUnsynchronizedRead:
       return "wait first: cudaStreamSynchronize, cudaDeviceSynchronize or cudaEventSynchronize.";
     case FindingKind::kBadLaunch:
-      return "the kernel does not run, and only cudaGetLastError() says so: check what is computed between <<< and "
-             ">>>, "
-             "which is blocks, then threads per block; a division that rounds down may give 0 blocks.";
+      return "the kernel does not run, and only cudaGetLastError() says so: check the values between <<< and >>> "
+             "(blocks, then threads per block); a division that rounds down may give 0 blocks.";
   }
   return "";
 }

@@ -44,7 +44,7 @@ ShadowRange::Parts& ShadowRange::split(Chunk& chunk, std::size_t index) {
   return parts;
 }
 
-// After the same access has written all four bytes, one cell is enough.
+// One cell is enough again once a single access has written all four bytes.
 void ShadowRange::join(Chunk& chunk, std::size_t index) noexcept {
   const Parts& parts = (*chunk.parts)[index];
   const auto is_like_first = [&](const Cell& part) {

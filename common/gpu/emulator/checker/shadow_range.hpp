@@ -10,7 +10,7 @@
 
 namespace lockstep::emulator::checker {
 
-/// Flat: an address's offset finds its cell through one table of chunks. Chunks are allocated when a kernel first
+/// A flat map: one table of chunks leads from an address's offset to its cell. Chunks are allocated when a kernel first
 /// touches them, so memory used only by the host costs a pointer per 16 KiB.
 ///
 /// Thread safety: none; guarded by the checker's lock.
@@ -21,7 +21,7 @@ class ShadowRange {
   /// Bytes of memory per cell.
   static constexpr std::size_t kCellBytes = 4;
 
-  /// @param begin  First address; a multiple of 16. @param bytes  Of the range.
+  /// @param begin  First address; a multiple of 16. @param bytes  Size of the range.
   ShadowRange(const std::byte* begin, std::size_t bytes);
   ~ShadowRange();
   ShadowRange(const ShadowRange&) = delete;
@@ -33,8 +33,8 @@ class ShadowRange {
     return static_cast<std::size_t>(static_cast<const std::byte*>(address) - begin_) < bytes_;
   }
 
-  /// Calls `visit(cell)` for the cells of [offset, offset + count), which must lie in the range. An access to part of
-  /// four bytes splits their cell into four.
+  /// Calls `visit(cell)` for the cells of [offset, offset + count), which must lie in the range. An access to only
+  /// some of a cell's four bytes splits it into four cells.
   template <typename Visit>
   void for_each_cell(std::size_t offset, std::size_t count, const Visit& visit) {
     if (count == kCellBytes && offset % kCellBytes == 0) {

@@ -43,17 +43,17 @@ struct BlockState {
   const KernelCall* call = nullptr;     ///< The running launch.
 };
 
-/// CUDA's verdict on a launch before anything runs: limits of grid and block, launch bounds, shared memory.
+/// Checks a launch as CUDA does before anything runs: limits of grid and block, launch bounds, shared memory.
 /// @param[out] message  The problem; unchanged if there is none.
 LOCKSTEP_EMULATOR_API cudaError_t check_launch(const KernelCall& call, std::string& message);
 
-/// Tries to make memory that a kernel touched accessible. True: the access is retried; false: the fault ends the
-/// kernel. Runs in a signal handler, on the thread of execute().
+/// Tries to open the memory that a kernel touched. True: the access is retried; false: the fault ends the kernel. Runs
+/// in a signal handler, on the thread of execute().
 using FaultRepair = bool (*)(const void* address);
 
 /// Runs all of `call` on the calling thread. One kernel runs per process at a time: other callers wait. Never throws:
 /// exceptions of the kernel, deadlocks and the like are returned as results.
-/// @param repair  For memory that is closed to the host but not to kernels; may be null.
+/// @param repair  Opens memory that kernels may touch but the host may not; may be null.
 LOCKSTEP_EMULATOR_API KernelResult execute(const KernelCall& call, int device, FaultRepair repair = nullptr);
 
 /// The running thread, or null outside kernels.
@@ -61,7 +61,8 @@ LOCKSTEP_EMULATOR_API ThreadState* current_thread() noexcept;
 /// The running block, or null outside kernels.
 LOCKSTEP_EMULATOR_API BlockState* current_block() noexcept;
 
-/// LOCKSTEP_EMULATOR_SEED: order in which ready threads run. 0: by rank; 1: by descending rank; others: shuffled.
+/// The seed of the order in which ready threads run, from LOCKSTEP_EMULATOR_SEED. 0: by rank; 1: by descending rank;
+/// others: shuffled.
 LOCKSTEP_EMULATOR_API std::uint64_t schedule_seed();
 /// Overrides the environment's seed (for tests).
 LOCKSTEP_EMULATOR_API void set_schedule_seed(std::uint64_t seed);
@@ -74,8 +75,8 @@ LOCKSTEP_EMULATOR_API std::size_t max_dynamic_shared(const void* function);
 /// The first argument of the kernel's __launch_bounds__, or 1024.
 LOCKSTEP_EMULATOR_API unsigned max_threads_per_block(const void* function);
 
-/// Ends the running kernel after the current thread's step: execute() returns a failure with this message. For
-/// observers with too many findings.
+/// Ends the running kernel after the current thread's step: execute() returns a failure with this message. Observers
+/// call it when they have too many findings.
 LOCKSTEP_EMULATOR_API void stop_kernel(std::string message);
 
 }  // namespace lockstep::emulator

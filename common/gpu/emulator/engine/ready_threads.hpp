@@ -8,8 +8,8 @@
 
 namespace lockstep::emulator {
 
-/// The ready threads of a block, in the order of turns given by the launch's seed. Threads are identified by their rank
-/// in the block.
+/// The ready threads of a block, which take turns in an order drawn from the launch's seed. Threads are identified by
+/// their rank in the block.
 class ReadyThreads {
  public:
   /// @param thread_count  At most 1024. @param seed  0: by rank; 1: by descending rank; others: shuffled for each

@@ -14,7 +14,7 @@ ThreadPlace place_of(const ThreadState& state, const ThreadRun& run) {
   if (run.wait == WaitKind::kActiveMask) place.doing = "waits in __activemask";
   if (run.wait == WaitKind::kEnded) {
     const bool has_waited = place.place.file != nullptr;
-    place.doing = has_waited ? "has ended; its last barrier is" : "has ended without one";
+    place.doing = has_waited ? "has ended; its last barrier is" : "has ended without reaching a barrier";
   }
   if (run.wait == WaitKind::kWarp) {
     place.doing = concat("waits in ", run.operation->name, " with mask ", hexadecimal(run.mask));

@@ -12,31 +12,31 @@
 
 namespace lockstep::emulator {
 
-/// Matches the waiting lanes of each warp of a block. A meeting is identified by operation, mask and width: lanes with
-/// different ones never meet. The last lane to arrive computes all results while the others' values are still on their
-/// stacks.
+/// Matches the waiting lanes of each warp of a block. A meeting is identified by operation, mask and width: lanes that
+/// differ in any of these never meet. The last lane to arrive computes all results while the others' values are still
+/// on their stacks.
 ///
 /// A lane's arguments must stay in place until the lane has met the others.
 class WarpMeetings {
  public:
-  /// Resets: no lane waits; all lanes of the block's threads are live.
+  /// Starts anew: no lane waits, and every lane that has a thread is live.
   void begin_block(std::uint32_t thread_count);
 
-  /// A lane arrives. @param bytes  Of `call.value`. @return  The lanes that have met, if this was the last one: their
-  /// calls hold the results. Otherwise 0: it must wait.
+  /// Adds a lane that has arrived. @param bytes  Size of `call.value`. @return  If this was the last lane: all lanes
+  /// that have met, whose calls now hold the results. Otherwise 0: the lane must wait.
   std::uint32_t join(const ThreadState& lane, const WarpOperation& operation, std::uint32_t mask, std::size_t bytes,
                      LaneCall& call);
-  /// A lane has ended: no one waits for it any more.
+  /// Call when a lane has ended: nobody waits for it any more.
   void end_lane(const ThreadState& lane) noexcept { warps_[lane.warp].live &= ~(1U << lane.lane); }
-  /// The lanes of a meeting that lacked only ended lanes, as join() returns them; 0: there is none (left).
+  /// Completes a meeting in which only ended lanes are missing. @return  As join(); 0 if there is none (left).
   std::uint32_t join_without_ended(std::uint32_t warp) {
     return warps_[warp].group_count == 0 ? 0 : finish_complete(warps_[warp]);
   }
 
-  /// A lane waits for the result of __activemask.
+  /// Adds a lane that waits for the result of __activemask.
   void ask_active_mask(const ThreadState& lane, LaneCall& call) noexcept;
-  /// Answers all lanes of a warp that wait in __activemask, in the results of their calls: lanes at the same line count
-  /// as active together, as is most likely on a GPU. @param threads  Of the block. @return  The lanes answered.
+  /// Writes the results of all lanes of a warp that wait in __activemask. Lanes at the same line count as active
+  /// together, as they most likely would be on a GPU. @param threads  Those of the block. @return  The lanes answered.
   std::uint32_t answer_active_masks(std::uint32_t warp, std::span<const ThreadState> threads) noexcept;
 
   [[nodiscard]] std::uint32_t warp_count() const noexcept { return static_cast<std::uint32_t>(warps_.size()); }
@@ -45,7 +45,7 @@ class WarpMeetings {
   /// Lanes waiting in the same operation with the same mask.
   struct Group {
     const WarpOperation* operation = nullptr;
-    std::size_t bytes = 0;  ///< Of a value: lanes with a different size do not meet these.
+    std::size_t bytes = 0;  ///< Size of a value. Lanes with another size never meet these.
     std::uint32_t mask = 0;
     std::uint32_t arrived = 0;
   };

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Shared by star and ring: a queue that runs blocking collectives in issue order, and messages between any two ranks.
+/// Shared by the host backends: a queue that runs collectives in issue order, and messages between any two ranks.
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -41,15 +41,15 @@ class HostProcessGroup : public ProcessGroupBackend {
   /// Sets the transport; messages are split into parts of `segment_bytes`. Called once, by a backend's constructor.
   void use(std::unique_ptr<Transport> transport, std::int64_t segment_bytes);
 
-  /// For run_*; flushed after each call. @pre  use() has been called.
+  /// For use in run_*; flushed after each call. @pre  use() has been called.
   [[nodiscard]] CallMessages& messages() noexcept { return *messages_; }
 
-  /// Makes a running `run_*` fail soon, by interrupting the transport. From any thread.
+  /// Interrupts the transport, so that a running `run_*` soon fails. May be called from any thread.
   virtual void interrupt() noexcept;
 
  private:
-  /// Each blocks until done and throws if the collective fails. Never two at a time. They must honour call.deadline and
-  /// return soon after interrupt(). Not called for a group of one rank, whose output is its input.
+  /// Each blocks until done and throws if the collective fails. No two run at a time. They must honour call.deadline
+  /// and return soon after interrupt(). They are not called for a group of one rank, whose output is its input.
   virtual void run_all_reduce(const Call& call) = 0;
   virtual void run_broadcast(const Call& call) = 0;
   virtual void run_reduce(const Call& call) = 0;

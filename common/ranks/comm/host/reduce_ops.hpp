@@ -7,11 +7,11 @@
 
 namespace lockstep::comm {
 
-// Signed overflow is undefined, unsigned wraps, and both give the same bits: sums and products run unsigned.
+// Sums and products of integers run unsigned: the bits are the same, but overflow wraps instead of being undefined.
 template <typename T>
 using Wrapping = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
 
-// One functor per operation; each is a branch-free expression, so that the loop below becomes vector instructions.
+// One functor per operation. Each is a branch-free expression, so that a loop over it becomes vector instructions.
 struct Add {
   template <typename T>
   T operator()(T a, T b) const {
@@ -24,7 +24,7 @@ struct Multiply {
     return a * b;
   }
 };
-// x != x holds only for NaN: b wins if it is smaller or NaN; if `a` is NaN, no b is smaller, so it stays.
+// NaN wins. Only NaN differs from itself, so b is taken if it is smaller or NaN. If `a` is NaN, no b is smaller.
 struct Minimum {
   template <typename T>
   T operator()(T a, T b) const {

@@ -21,17 +21,17 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// A handshake that has begun gets more time: the peer might consider it done, and send.
+// Time to finish a handshake that has begun. It is long because the peer may think it done already, and send.
 constexpr auto kHandshakeSlice = 5s;
-// How long a rank polls before it sleeps: about the cost of going to sleep and waking up. If ranks share processors,
-// times the number of ranks on the host, since they poll in turn.
+// How long a rank polls before it sleeps: about the cost of going to sleep and waking up. If ranks share processors, it
+// is multiplied by the number of ranks on the host, because they poll in turn.
 constexpr auto kSpinLimit = 50us;
-// A rank that shares its processor yields it between two polls. If it comes back later than this, another process was
-// computing; then sleeping is better, because a sleeping rank is woken before the other's turn ends.
+// A rank that shares its processor yields it between two polls. If it gets it back later than this, another process was
+// computing. Then sleeping is better, because a sleeping rank is woken before the other's turn ends.
 constexpr auto kLongTurn = 100us;
-// How many waits then skip polling: the first time, and at most, after repeated long turns.
+// After a long turn, kFewestSleeps waits skip polling; after a series of them, up to kMostSleeps.
 constexpr int kFewestSleeps = 16, kMostSleeps = 1024;
-// Each payload must have the expected size anyway; a frame that announces more than this is damaged or forged.
+// A frame that announces more than this is damaged or forged. Below it, check_header() compares the exact size.
 constexpr std::uint64_t kMaxPayloadBytes = std::uint64_t{1} << 40;
 
 JobContext without_recorder(JobContext context) {
@@ -123,7 +123,7 @@ void TcpTransport::accept_waiting() {
   for (net::AcceptedPeer& accepted : listener_->advance()) {
     const int peer = accepted.identity.rank;
     if (accepted.identity.tag != identity_.tag || peer < 0 || peer >= context_.rank) {
-      context_.log.warning(concat("refused a connection of rank ", peer, ", which belongs to another group"));
+      context_.log.warning(concat("refused a connection from rank ", peer, ", which belongs to another group"));
       continue;
     }
     accepted.socket.set_peer(concat(name_of(peer), " (", accepted.socket.peer(), ")"));
@@ -131,7 +131,7 @@ void TcpTransport::accept_waiting() {
   }
 }
 
-// A rank that gave up and connected again replaces its first connection.
+// If a rank gave up and connected again, its new connection replaces the first.
 void TcpTransport::adopt(int peer, net::StreamSocket socket) {
   Peer& entry = peers_[static_cast<std::size_t>(peer)];
   if (!entry.socket.is_open()) --unconnected_;
@@ -162,7 +162,7 @@ net::EncodedHeader TcpTransport::sealed(int peer, const net::FrameHeader& header
   net::FrameMac* const mac = peers_[static_cast<std::size_t>(peer)].socket.frame_mac();
   if (bytes.empty() || !fault::take(fault::Kind::kCorrupt, context_.global_rank(peer)))
     return net::seal(header, bytes, mac);
-  // The caller's elements must not change, so an altered copy is sealed: the receiver cannot tell the difference.
+  // The caller's elements must not change, so the header is sealed for an altered copy. To the receiver it is the same.
   std::vector<std::byte> others(bytes.begin(), bytes.end());
   others.front() ^= std::byte{1};
   return net::seal(header, others, mac);
@@ -215,7 +215,7 @@ bool TcpTransport::Spinning::offer_processor() noexcept {
   return false;
 }
 
-// One wait of a rank: when it first finds nothing to do it notes the time, and sleeps once polling has cost as much as
+// One wait of a rank. It starts a clock when it first finds nothing to do, and sleeps once polling has cost as much as
 // sleeping would.
 class TcpTransport::Idling {
  public:
@@ -237,7 +237,7 @@ class TcpTransport::Idling {
   bool is_idle_ = false;
 };
 
-// Header and payload arrive in one system call if the kernel has both: their sizes are known.
+// Both sizes are known, so header and payload arrive in one system call if the kernel has both.
 void TcpTransport::receive(int peer, const net::FrameHeader& expected, std::span<std::byte> bytes,
                            const Deadline& deadline) {
   net::StreamSocket& socket = connected(peer, deadline).socket;
@@ -274,7 +274,7 @@ void TcpTransport::check_header(int peer, const net::EncodedHeader& encoded, con
       net::open_header(encoded, {kMaxPayloadBytes, identity_.generation}, sender, socket.frame_mac());
   check_same_collective(expected, name_of(context_.rank), header, name_of(peer));
   if (header.payload_bytes == payload_bytes) return;
-  throw FormatError(concat(sender, " sent ", header.payload_bytes, " bytes where ", payload_bytes, " were expected"));
+  throw FormatError(concat(sender, " sent ", header.payload_bytes, " bytes, but ", payload_bytes, " were expected"));
 }
 
 void TcpTransport::flush(const Deadline& deadline, std::size_t most_queued) {
@@ -285,7 +285,7 @@ void TcpTransport::flush(const Deadline& deadline, std::size_t most_queued) {
       idling.has_moved();
     else if (!idling.pause(kNobody, deadline))
       throw TimeoutError(
-          concat(queued_, " messages not taken by their receivers for ", format_seconds(deadline.waited())));
+          concat(queued_, " messages were not accepted by their receivers for ", format_seconds(deadline.waited())));
   }
 }
 

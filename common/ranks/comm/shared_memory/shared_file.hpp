@@ -13,11 +13,11 @@ constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
 [[nodiscard]] std::size_t page_bytes() noexcept;
 
-// An empty file without a name; throws IoError. It is sealed against shrinking, which would raise SIGBUS in every
-// process that has it mapped. It can grow.
+// Makes an empty file without a name; throws IoError. The file can grow, but is sealed against shrinking, which would
+// raise SIGBUS in every process that has it mapped.
 [[nodiscard]] UniqueFd make_shared_file();
 
-// Whether a received file is sealed like that and has at least `bytes`.
+// True if a received file is sealed in this way and has at least `bytes`.
 [[nodiscard]] bool can_be_relied_on(int fd, std::size_t bytes) noexcept;
 
 // Extends the file to offset + bytes and reserves memory for the new part, so that no later access raises SIGBUS for
@@ -26,7 +26,7 @@ constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
 // As above, without reserving memory: every part needs reserve_in_shared_file() before its first use.
 [[nodiscard]] int extend_sparse_file(int fd, std::uint64_t offset, std::size_t bytes) noexcept;
-// Reserves memory for the pages of these bytes, unless they have it already. Returns 0 or an errno.
+// Reserves memory for those pages of this range that have none yet. Returns 0 or an errno.
 [[nodiscard]] int reserve_in_shared_file(int fd, std::uint64_t offset, std::size_t bytes) noexcept;
 // Memory allocated to the file.
 [[nodiscard]] std::uint64_t reserved_bytes(int fd) noexcept;
@@ -34,7 +34,7 @@ constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 // Page size to request for a mapping. In a sparse part, huge pages would allocate memory that is mostly unused.
 enum class Pages { kHugeIfLarge, kSmall };
 
-// Maps a part of the file; null and errno on failure.
+// Maps a part of the file. On failure returns null and sets errno.
 [[nodiscard]] std::byte* map_shared_file(int fd, std::uint64_t offset, std::size_t bytes,
                                          Pages pages = Pages::kHugeIfLarge) noexcept;
 void unmap_shared_file(std::byte* data, std::size_t bytes) noexcept;

@@ -213,8 +213,8 @@ void SharedMemoryTransport::receive(int peer, const net::FrameHeader& expected, 
   pull(peer, std::as_writable_bytes(std::span(&record, 1)), deadline);
   check_same_collective(expected, memory_->name_of(memory_->rank()), record.header, memory_->name_of(peer));
   if (record.header.payload_bytes != bytes.size()) {
-    throw FormatError(concat(memory_->name_of(peer), " sent a payload of ", record.header.payload_bytes,
-                             " bytes where ", bytes.size(), " were expected"));
+    throw FormatError(concat(memory_->name_of(peer), " sent a payload of ", record.header.payload_bytes, " bytes, but ",
+                             bytes.size(), " were expected"));
   }
   pull(peer, bytes, deadline);
 }

@@ -52,7 +52,7 @@ class Reader {
   net::ByteReader bytes_;
 };
 
-// The fields in the order of the wire, once for writing and for reading.
+// The fields in wire order, listed once for both writing and reading.
 template <typename Message, typename Each>
 void visit_fields(Message& message, Each& each) {
   using M = std::remove_const_t<Message>;
@@ -88,7 +88,7 @@ AgentMessage make_message(std::size_t index) {
   if constexpr (kCandidate < std::variant_size_v<AgentMessage>) {
     return index == kCandidate ? AgentMessage(std::in_place_index<kCandidate>) : make_message<kCandidate + 1>(index);
   } else {
-    throw FormatError(concat("unknown message ", index, " of an agent"));
+    throw FormatError(concat("an agent sent an unknown message, number ", index));
   }
 }
 

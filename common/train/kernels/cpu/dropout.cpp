@@ -17,7 +17,7 @@ void for_each_factor(const Dropout& mask, const Body& body) {
   const DropoutRows& rows = mask.rows;
   if (rows.largest_count() == 0) return;
   const std::int64_t blocks = (rows.largest_count() + kDropoutBlock - 1) / kDropoutBlock;
-  // Threads pay even for a quarter of the usual elements: random numbers are expensive.
+  // Random numbers are expensive, so threads pay off at a quarter of the usual number of elements.
   parallel_tasks(rows.parts() * blocks, rows.rows * rows.columns * 4, [&](std::int64_t task) {
     const DropoutPart part = rows.part(task / blocks);
     const std::int64_t first = task % blocks * kDropoutBlock, count = std::min(kDropoutBlock, part.count - first);

@@ -43,7 +43,7 @@ Row<float> statistics_of(const BFloat16* x, std::int64_t channels, float epsilon
   return {mean, 1.0F / std::sqrt(sum_of<float>(squares) / static_cast<float>(channels) + epsilon)};
 }
 
-/// Normalizes each row of `input`, after prepare(row) has computed it.
+/// Normalizes each row of `input`. Calls prepare(row) first, which computes the row if that is needed.
 template <typename S, typename Prepare>
 void normalize_rows(const Array& out, const Array& mean_of, const Array& reciprocal_deviation, const S* input,
                     const ConstArray& gain, const ConstArray& bias, double epsilon, const Prepare& prepare) {

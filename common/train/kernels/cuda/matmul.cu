@@ -26,7 +26,7 @@ cudaDataType_t type_of(DType dtype) {
   return dtype == DType::kBFloat16 ? CUDA_R_16BF : CUDA_R_16F;
 }
 
-/// Our `batch` row-major matrices, one after the other, as cuBLASLt's transposes of them.
+/// Describes `batch` row-major matrices, stored one after the other. cuBLASLt sees their transposes.
 Layout layout_of(const ConstArray& matrices, std::int64_t batch) {
   const std::int64_t rows = matrices.rows / batch;
   cublasLtMatrixLayout_t layout = nullptr;
@@ -72,7 +72,7 @@ std::uint32_t alignment_of(std::initializer_list<const void*> addresses) {
   return static_cast<std::uint32_t>(bits & (~bits + 1));
 }
 
-/// The library adds a bias of the result's type: a 16-bit result takes the bias rounded to its type, an error of at
+/// The library can only add a bias of the result's type, so for a 16-bit result the bias is rounded: an error of at
 /// most 2^-8 (bfloat16) or 2^-11 (float16) of the bias.
 ConstArray bias_for(const Array& out, ConstArray bias, Context context) {
   if (!bias.is_defined() || bias.dtype == out.dtype) return bias;
@@ -82,7 +82,7 @@ ConstArray bias_for(const Array& out, ConstArray bias, Context context) {
   return rounded;
 }
 
-/// A product with K = 0.
+/// Writes the result of a product with K = 0.
 void clear(const Array& out, Context context) { cuda_check(cudaMemsetAsync(out.data, 0, out.bytes(), context.stream)); }
 
 /// `batch` products of contiguous matrices; a bias needs a batch of one.

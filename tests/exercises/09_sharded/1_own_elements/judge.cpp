@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "../../explanation.hpp"
 #include "base/error.hpp"
 #include "base/philox.hpp"
 #include "exercise/examination.hpp"
@@ -79,8 +80,7 @@ std::string explained(const Layout& layout, const std::vector<Elements>& got, st
     }
     if (fits && differs) causes.emplace_back(wrong.what);
   }
-  const std::string cause = what_comes_out(causes);
-  return cause.empty() ? "" : concat(": ", cause);
+  return explanation_of(causes);
 }
 
 void check_layout(Check& check, const Layout& layout) {

@@ -3,6 +3,7 @@
 #include <iomanip>
 #include <sstream>
 
+#include "../../explanation.hpp"
 #include "../../require_awaited.hpp"
 #include "base/error.hpp"
 #include "exercise/examination.hpp"
@@ -108,8 +109,7 @@ std::string explained(const ToyTraining& training, const ToyResult& got) {
   std::vector<std::string> causes;
   for (const WrongStep& wrong : kWrongSteps)
     if (is_same(got, ToyReference(training, wrong).result())) causes.emplace_back(wrong.what);
-  const std::string cause = what_comes_out(causes);
-  return cause.empty() ? "" : concat(": ", cause);
+  return explanation_of(causes);
 }
 
 // Norms and values of all steps are those of plain data parallelism.

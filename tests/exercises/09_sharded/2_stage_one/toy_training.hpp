@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The training run of exercise 09.2. A rank's loss is half the squared distance of all values from its own targets.
+/// The training run of exercise 09.2. A rank's loss is half the squared distance from all values to its own targets.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -10,7 +10,7 @@
 namespace lockstep::exercise {
 
 struct ToyTraining {
-  std::vector<std::int64_t> counts;  ///< By bucket: elements, a multiple of the ranks.
+  std::vector<std::int64_t> counts;  ///< Elements of each bucket; multiples of `ranks`.
   int ranks = 1;
   int steps = 1;
   double max_norm = 1e9;
@@ -57,7 +57,7 @@ inline void fill_gradient(int rank, int step, std::size_t bucket, std::span<cons
   return loss;
 }
 
-/// SGD with momentum, on any run of elements.
+/// SGD with momentum, on any range of elements.
 inline void momentum_update(std::span<float> values, std::span<const float> gradients, std::span<float> moments) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     moments[i] = 0.5F * moments[i] + gradients[i];

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "../../explanation.hpp"
 #include "09_sharded/3_stage_costs/stage_costs.hpp"
 #include "base/error.hpp"
 #include "base/philox.hpp"
@@ -163,8 +164,7 @@ void compare(Check& check, const std::string& what, std::int64_t got, std::int64
   std::vector<std::string> causes;
   for (const auto& [value, cause] : known)
     if (got == value) causes.push_back(cause);
-  const std::string cause = what_comes_out(causes);
-  check.wrong(concat(what, " ", expected, " bytes; got ", got, cause.empty() ? "" : concat(": ", cause)));
+  check.wrong(concat(what, " ", expected, " bytes; got ", got, explanation_of(causes)));
 }
 
 void check_run(Check& check, const ShardedRun& run) {

@@ -2,6 +2,7 @@
 #include <bit>
 #include <functional>
 
+#include "../../explanation.hpp"
 #include "../../require_awaited.hpp"
 #include "base/error.hpp"
 #include "drifting_model.hpp"
@@ -111,8 +112,7 @@ std::string explained(const Local& local, const Seen& seen) {
   std::vector<std::string> causes;
   for (const Rules& rules : wrong_rules())
     if (is_same(local, seen, trained(local, rules))) causes.emplace_back(rules.what);
-  const std::string cause = what_comes_out(causes);
-  return cause.empty() ? "" : concat(": ", cause);
+  return explanation_of(causes);
 }
 
 void compare(Check& check, const Local& local, const std::string& what, std::span<const float> got,

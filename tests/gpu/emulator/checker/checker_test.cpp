@@ -110,7 +110,7 @@ TEST_CASE("A barrier that threads miss comes before the races that follow from i
       CHECK(lines_of(found[0]).contains(line_of(std::string(name) + " barrier")));
       for (std::size_t i = 1; i < found.size(); ++i) {
         CHECK(found[i].kind == FindingKind::kRace);
-        CHECK_THAT(hint_of(found[i]), ContainsSubstring("correct the divergent barrier first"));
+        CHECK_THAT(hint_of(found[i]), ContainsSubstring("fix the divergent barrier first"));
       }
     }
   }

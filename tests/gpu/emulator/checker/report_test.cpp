@@ -16,7 +16,7 @@ TEST_CASE("A race is told with both sides, the memory and the usual cause", "[em
       "  and read at sum.cu:17 by thread (0,0,0) of block (0,0,0): shared memory 'tile', byte 132; nothing orders the "
       "two.\n"
       "  hint: a __syncthreads() is missing between writing shared memory and reading what another thread wrote, or "
-      "between reading it and writing it anew.\n");
+      "between reading it and overwriting it.\n");
   finding.count = 31;
   CHECK(
       summary_of({finding}) ==

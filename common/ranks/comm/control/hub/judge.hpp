@@ -1,5 +1,5 @@
 #pragma once
-// Decides whether the job has failed, and by whose fault. Internal to the hub.
+// Decides whether the job has failed, and whose fault it is. Internal to the hub.
 #include <chrono>
 #include <optional>
 #include <set>
@@ -24,31 +24,31 @@ struct Decision {
 // Judges by the roster (which ranks are present) and the ledger (what they reported). It neither waits nor sends: every
 // call returns the actions to take. The first failure wins; later ones change nothing.
 //
-// All ranks are told at once of a rank that died, left or fell silent. If ranks disagree or a call takes too long, all
+// If a rank dies, leaves or falls silent, all ranks are told at once. If ranks disagree or a call takes too long, all
 // ranks are first asked for their status, so that the failure can name the missing ones.
 class Judge {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // join_deadline: for all ranks to join. Roster and ledger are only read, and must outlive the judge.
+  // join_deadline: by when all ranks must join. Roster and ledger are only read, and must outlive the judge.
   Judge(const JobLimits& limits, const Deadline& join_deadline, const Roster& roster, const GroupLedger& groups)
       : limits_(limits), join_deadline_(join_deadline), roster_(roster), groups_(groups) {}
 
-  // The job has failed; no inquiry is needed.
+  // Fails the job without an inquiry.
   [[nodiscard]] Decision fail(const Failure& failure);
-  // The job has failed according to `reporter`: all ranks are asked for their status before they are told.
+  // Fails the job on the word of `reporter`, but asks all ranks for their status before it tells them.
   [[nodiscard]] Decision inquire(const Failure& failure, int reporter, Clock::time_point now);
-  // Rank `rank` has given up.
+  // Call when rank `rank` has given up.
   [[nodiscard]] Decision on_abort(int rank, const Failure& failure, Clock::time_point now);
-  // Rank `rank` has reported its status or is gone: inquiries no longer wait for it.
+  // Call when rank `rank` has reported its status or is gone: inquiries no longer wait for it.
   void note_answer(int rank) { unanswered_.erase(rank); }
 
-  // Acts on deadlines that have passed. Costs the same however many ranks there are.
+  // Acts on deadlines that have passed. The cost does not grow with the number of ranks.
   [[nodiscard]] Decision check_deadlines(Clock::time_point now);
-  // Checks all ranks for silence, and the progress of running collectives and messages.
+  // Checks whether any rank is silent, and whether running collectives and messages make progress.
   [[nodiscard]] Decision look(Clock::time_point now);
 
-  // The failure that all ranks have been told; ranks that join later are told too.
+  // The failure that all ranks have been told about, as will be those that join later.
   [[nodiscard]] const std::optional<Failure>& failure() const noexcept { return failure_; }
 
  private:
@@ -77,7 +77,7 @@ class Judge {
   std::optional<Inquiry> inquiry_;
   std::set<int> unanswered_;        // ranks that were asked and have not answered
   std::set<std::string> reported_;  // collectives and pairs whose missing ranks have been reported
-  Decision decision_;               // what the running call will return
+  Decision decision_;               // returned by the running call
 };
 
 }  // namespace lockstep::comm

@@ -1,4 +1,4 @@
-// The launch's third value is bytes; here it is the number of elements.
+// The third argument of a launch is a number of bytes; here it is the number of elements.
 #include "../suite.cuh"
 
 __global__ void reverse(float* values) {

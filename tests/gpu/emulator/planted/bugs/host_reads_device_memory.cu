@@ -1,4 +1,4 @@
-// Host code follows a device pointer.
+// Host code dereferences a device pointer.
 #include "../suite.cuh"
 
 __global__ void fill(float* out) { out[threadIdx.x] = 1; }

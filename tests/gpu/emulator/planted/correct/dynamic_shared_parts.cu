@@ -1,4 +1,4 @@
-// One dynamic array holds two of different types; the byte count covers both.
+// Two arrays of different types share the block's dynamic memory; the byte count covers both.
 #include "../suite.cuh"
 
 __global__ void sort_by_counting(const int* in, int n, int* out) {
