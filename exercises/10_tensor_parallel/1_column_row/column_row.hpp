@@ -107,8 +107,8 @@ class Samples {
   /// @param batch  [B, C]
   explicit Samples(Matrix batch) : batch_(std::move(batch)) {}
 
-  /// The samples of one of `readers` readers: rows reader, reader + readers, ... of the batch. Every reader gets
-  /// others.
+  /// The samples of one of `readers` readers: rows reader, reader + readers, ... of the batch. No two readers
+  /// share one.
   [[nodiscard]] Matrix of(int reader, int readers) const {
     Matrix dealt = Matrix::zeros(0, batch_.columns);
     for (std::int64_t row = reader; row < batch_.rows; row += readers, ++dealt.rows) {
