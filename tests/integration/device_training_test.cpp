@@ -112,6 +112,15 @@ TEST_CASE("train_gpt_sharded trains on devices what train_gpt_ddp trains, in eac
   }
 }
 
+TEST_CASE("train_gpt_tensor_parallel trains on devices what train_gpt_single trains on the CPU",
+          "[integration][10][gpu]") {
+  const test::TemporaryFolder folder;
+  const Training expected = train(folder.path(), 0, {});
+  check_equal(expected, train(folder.path(), 2, {"--device", device_option()}, "train_gpt_tensor_parallel"));
+  check_equal(expected, train(folder.path(), 2, {"--device", device_option(), "--sequence-parallel"},
+                              "train_gpt_tensor_parallel"));
+}
+
 TEST_CASE("a trainer asked for a device that is not in its build ends as skipped, in one line", "[integration][05]") {
   const std::string other = accelerator_type() == DeviceType::kCuda ? "emulated" : "cuda";
   const test::Finished finished = test::run_program({test::built_program("train_gpt_single"), "--device", other}, {});

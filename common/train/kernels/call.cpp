@@ -193,6 +193,13 @@ Dropout Call::with_sample_ids(const DropoutMask& mask) const {
           .rows = {}};
 }
 
+VocabularyPart Call::part_of_vocabulary(const VocabularyPart& part, std::int64_t count) const {
+  if (part.whole == 0 && part.first == 0) return {.first = 0, .whole = count};
+  require(part.first >= 0 && part.first + count <= part.whole, operation_, ": tokens ", part.first, " to ",
+          part.first + count, " of a vocabulary of ", part.whole);
+  return part;
+}
+
 double* Call::results(std::size_t count) {
   result_count_ = count;
   results_ = take<double>(static_cast<std::int64_t>(count));

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "kernels/operations.hpp"
+#include "kernels/vocabulary_part.hpp"
 #include "tensor/tensor.hpp"
 
 namespace lockstep::kernels {
@@ -61,6 +62,10 @@ class Call final : private DeviceScratch {
   void require_like(std::string_view what, const Tensor& tensor, const Tensor& like) const;
   /// @throws ContractError  Not `count` elements of `dtype`.
   void require_count(std::string_view what, const Tensor& tensor, std::int64_t count, DType dtype) const;
+
+  /// `part`, with the size of the whole vocabulary.
+  /// @param count  Tokens that the tensor is about. @throws ContractError  They are not in the vocabulary.
+  [[nodiscard]] VocabularyPart part_of_vocabulary(const VocabularyPart& part, std::int64_t count) const;
 
   /// Calls a kernel of the device, with tensors as arrays.
   template <typename... Parameters, typename... Arguments>

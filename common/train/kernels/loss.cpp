@@ -46,6 +46,33 @@ void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor
   call.run(&Operations::cross_entropy_loss, losses, logits, targets);
 }
 
+namespace {
+
+/// @return  `part`, with the size of the vocabulary.
+VocabularyPart require_statistics(const Call& call, const Tensor& statistics, const Tensor& logits,
+                                  const Tensor& targets, const VocabularyPart& part) {
+  call.require_count("statistics", statistics, 3 * rows_of(logits), accumulation_dtype(logits.dtype()));
+  const VocabularyPart checked = call.part_of_vocabulary(part, columns_of(logits));
+  require_targets(call, targets, rows_of(logits), checked.whole);
+  return checked;
+}
+
+}  // namespace
+
+void cross_entropy_statistics(const Tensor& statistics, const Tensor& logits, const Tensor& targets,
+                              const VocabularyPart& part) {
+  const Call call("cross_entropy_statistics", logits, statistics, targets);
+  const VocabularyPart checked = require_statistics(call, statistics, logits, targets, part);
+  call.run(&Operations::cross_entropy_statistics, statistics, logits, targets, checked);
+}
+
+void cross_entropy_gradient(const Tensor& logits, const Tensor& statistics, const Tensor& targets,
+                            const VocabularyPart& part, double gradient_scale) {
+  const Call call("cross_entropy_gradient", logits, statistics, targets);
+  const VocabularyPart checked = require_statistics(call, statistics, logits, targets, part);
+  call.run(&Operations::cross_entropy_gradient, logits, statistics, targets, checked, gradient_scale);
+}
+
 std::int64_t rows_of_logits(std::int64_t rows, std::int64_t channels, std::int64_t vocabulary, DType dtype) noexcept {
   constexpr std::int64_t kLeastBytes = 16 << 20, kMostBytes = 128 << 20, kTimesInput = 8, kRowMultiple = 64;
   const auto element_bytes = static_cast<std::int64_t>(bytes_of(dtype));

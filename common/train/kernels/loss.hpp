@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/types.hpp"
+#include "kernels/vocabulary_part.hpp"
 #include "tensor/tensor.hpp"
 
 namespace lockstep::kernels {
@@ -23,6 +24,27 @@ void softmax_cross_entropy(const Tensor& losses, const Tensor& logits, const Ten
 
 /// Like softmax_cross_entropy without the gradient: `logits` stay unchanged (evaluation).
 void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor& targets);
+
+/// What a rank with some columns of the logits knows of each row: its largest logit, the sum of e^(logit - largest),
+/// and the logit of the target, or 0 if another rank has that column. Put together they give the loss of the whole row:
+/// log(sum) + largest - logit of the target.
+///
+/// @param statistics  [R, 3]; zeros for ignored rows.
+/// @param logits      [..., columns].
+/// @param targets     [R] int32, in the whole vocabulary or kIgnoredTarget.
+/// @param part        Which columns they are.
+/// @throws ContractError  A target out of range; names it and its row.
+void cross_entropy_statistics(const Tensor& statistics, const Tensor& logits, const Tensor& targets,
+                              const VocabularyPart& part);
+
+/// Replaces `logits` by their gradient gradient_scale * (softmax(row) - onehot(target)), of the columns that they are.
+///
+/// @param logits          [..., columns], in: logits, out: gradient; zeros in ignored rows.
+/// @param statistics      [R, 3], of the whole rows: only largest logit and sum are read.
+/// @param targets, part   As in cross_entropy_statistics().
+/// @param gradient_scale  As in softmax_cross_entropy().
+void cross_entropy_gradient(const Tensor& logits, const Tensor& statistics, const Tensor& targets,
+                            const VocabularyPart& part, double gradient_scale);
 
 /// The number of rows whose logits linear_cross_entropy() holds at a time. All of them if they are small; else chunks
 /// of equal size, as few as fit into eight times the bytes of its input, which is less than a single transformer block

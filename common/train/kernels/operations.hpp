@@ -8,6 +8,7 @@
 #include "kernels/arguments.hpp"
 #include "kernels/optimizer_types.hpp"
 #include "kernels/types.hpp"
+#include "kernels/vocabulary_part.hpp"
 
 namespace lockstep::kernels {
 

@@ -32,7 +32,8 @@ Tensor last_position(const Tensor& all) {
 
 }  // namespace
 
-Gpt::Gpt(const GptConfig& config, const InitScope& scope) : GptPart(config, scope, all_blocks(config)) {}
+Gpt::Gpt(const GptConfig& config, const InitScope& scope, const GptLayers& layers)
+    : GptPart(config, scope, all_blocks(config), layers) {}
 
 Variable Gpt::loss(const Tensor& inputs, const Tensor& targets, const ForwardContext& context) const {
   require(targets.shape() == inputs.shape(), "nn: Gpt::loss() needs as many targets as inputs, not ", targets.shape(),
@@ -42,11 +43,13 @@ Variable Gpt::loss(const Tensor& inputs, const Tensor& targets, const ForwardCon
 
 Variable Gpt::logits(const Tensor& inputs, Positions positions) const {
   const autograd::NoGradGuard no_grad;
+  require_whole();
   return scores(forward(inputs, {}), positions);
 }
 
 Variable Gpt::logits(const Tensor& inputs, KeyValueCache& cache, Positions positions) const {
   const autograd::NoGradGuard no_grad;
+  require_whole();
   const auto layers = static_cast<std::int64_t>(cache.layers_.size());
   require(layers == config().layer_count && cache.capacity() == config().context_length,
           "nn: the KeyValueCache was made for another model: ", layers, " blocks and ", cache.capacity(),
@@ -54,6 +57,12 @@ Variable Gpt::logits(const Tensor& inputs, KeyValueCache& cache, Positions posit
   Variable x = run(inputs, {}, {}, &cache);  // [B, N, C]
   cache.length_ += inputs.shape()[1];        // last: an error above leaves the cache unchanged
   return scores(std::move(x), positions);
+}
+
+void Gpt::require_whole() const {
+  const std::int64_t rows = table().weight().shape()[0];
+  require(rows == config().vocabulary_size, "nn: logits() of a model that ranks divide among themselves: this one has ",
+          rows, " of ", config().vocabulary_size, " tokens; load its checkpoint into a whole model");
 }
 
 Variable Gpt::scores(Variable x, Positions positions) const {

@@ -15,8 +15,9 @@ namespace lockstep::nn {
 class Gpt : public GptPart {
  public:
   /// @param scope  A seed, or `{seed, device}`; float64 for gradient checks.
+  /// @param layers  Makes the layers. Of a model whose layers ranks divide among themselves, each has its part.
   /// @throws ContractError  A size is not positive, or channels is no multiple of head_count.
-  Gpt(const GptConfig& config, const InitScope& scope);
+  Gpt(const GptConfig& config, const InitScope& scope, const GptLayers& layers = whole_layers());
 
   /// Mean cross-entropy of predicting `targets`.
   /// @param inputs   [B, T] int32 token ids, T at most context_length.
@@ -31,6 +32,7 @@ class Gpt : public GptPart {
   /// Scores of the next token, without dropout and without recording a graph: for evaluation and text generation.
   /// @param inputs  [B, T] int32.
   /// @return        [B, T, V], or [B, V] for the last position only; never bfloat16.
+  /// @throws ContractError  Ranks divide the model among themselves: this one has not all of it.
   [[nodiscard]] autograd::Variable logits(const Tensor& inputs, Positions positions = Positions::kAll) const;
   /// For incremental decoding: `inputs` follow the cached positions and are cached too. The scores equal those of the
   /// whole text up to rounding (sums are added in another order), and bit for bit if the cache is empty. On the CPU
@@ -45,6 +47,7 @@ class Gpt : public GptPart {
   [[nodiscard]] Device device() const { return table().weight().device(); }
 
  private:
+  void require_whole() const;
   [[nodiscard]] autograd::Variable scores(autograd::Variable hidden, Positions positions) const;
 };
 

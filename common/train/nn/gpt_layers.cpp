@@ -44,6 +44,16 @@ std::unique_ptr<TokenTable> GptLayers::table(const GptConfig& config, Owner owne
   return std::make_unique<WholeTable>(config, owner, scope);
 }
 
+std::unique_ptr<Embedding> GptLayers::positions(const GptConfig& config, const InitScope& scope) const {
+  return std::make_unique<Embedding>(config.context_length, config.channels, scope);
+}
+
+std::unique_ptr<LayerNorm> GptLayers::norm(std::int64_t channels, const InitScope& scope) const {
+  return std::make_unique<LayerNorm>(channels, scope);
+}
+
+StreamShare GptLayers::stream_share() const { return {}; }
+
 Range GptLayers::heads(const GptConfig& config) const { return {0, config.head_count}; }
 
 const GptLayers& whole_layers() {

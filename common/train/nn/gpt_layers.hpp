@@ -18,7 +18,7 @@ namespace lockstep::nn {
 class TokenTable : public Module {
  public:
   /// @param tokens     [B, T] int32.
-  /// @param positions  [at least T, C], added to the rows.
+  /// @param positions  [at least T, C], added to the rows; undefined if GptLayers::positions() makes none.
   /// @return           [B, T, C].
   [[nodiscard]] virtual autograd::Variable embed(const Tensor& tokens, const autograd::Variable& positions) const = 0;
   /// Mean cross-entropy of predicting `targets`. @param hidden  [B, T, C]. @param targets  [B, T] int32.
@@ -26,6 +26,13 @@ class TokenTable : public Module {
   [[nodiscard]] virtual autograd::Variable loss(const autograd::Variable& hidden, const Tensor& targets) const = 0;
   /// The rows that this rank has, [rows, C].
   [[nodiscard]] virtual const autograd::Variable& weight() const noexcept = 0;
+};
+
+/// How ranks divide the rows of the residual stream, B T in all: equally and in order. A rank with a share of several
+/// has [B T / ranks, C] for [B, T, C].
+struct StreamShare {
+  int rank = 0;   ///< In [0, ranks).
+  int ranks = 1;  ///< 1: every rank has all rows.
 };
 
 /// Makes the layers of a GPT. This class makes whole ones, as a model on one rank has them; derived classes make those
@@ -44,8 +51,14 @@ class GptLayers {
   /// @param owner  Whether this rank counts and saves it: a model's last part may have a second table.
   [[nodiscard]] virtual std::unique_ptr<TokenTable> table(const GptConfig& config, Owner owner,
                                                           const InitScope& scope) const;
+  /// The position embedding. @return  Null: another rank adds it to its rows of the table.
+  [[nodiscard]] virtual std::unique_ptr<Embedding> positions(const GptConfig& config, const InitScope& scope) const;
+  /// A norm of the residual stream, which every rank has.
+  [[nodiscard]] virtual std::unique_ptr<LayerNorm> norm(std::int64_t channels, const InitScope& scope) const;
   /// The attention heads of wide()'s output; dropout draws the same masks whichever rank has a head.
   [[nodiscard]] virtual Range heads(const GptConfig& config) const;
+  /// The rows of the residual stream that norms and dropout see: those that wide() takes and narrow() returns.
+  [[nodiscard]] virtual StreamShare stream_share() const;
 };
 
 /// The layers of nn::Gpt.

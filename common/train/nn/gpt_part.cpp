@@ -6,6 +6,7 @@
 
 #include "autograd/checkpoint.hpp"
 #include "autograd/functions.hpp"
+#include "autograd/primitives.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "kernels/attention.hpp"
@@ -18,19 +19,39 @@ using autograd::Variable;
 
 namespace {
 
-// Dropouts of a model are numbered: 0 after the embedding, then three per block. A checkpointed block draws its masks
-// again in backward, so the sample ids are kept here.
-class Dropouts {
+// The shape and the dropouts of a forward pass. Dropouts of a model are numbered: 0 after the embedding, then three per
+// block. A checkpointed block draws its masks again in backward, so the sample ids are kept here.
+class Pass {
  public:
-  Dropouts(double probability, const ForwardContext& context)
+  // @param samples  [B, T, ...]
+  Pass(double probability, const ForwardContext& context, const Shape& samples, StreamShare share)
       : probability_(context.is_training ? static_cast<float>(probability) : 0.0F),
         seed_(context.seed),
         step_(context.step),
-        sample_ids_(context.sample_ids.begin(), context.sample_ids.end()) {}
+        sample_ids_(context.sample_ids.begin(), context.sample_ids.end()),
+        positions_(samples[1]),
+        rows_(samples[0] * samples[1]),
+        share_(share) {
+    require(rows_ % share.ranks == 0, "nn: ", share.ranks, " ranks cannot divide ", samples[0], " samples of ",
+            positions_, " positions equally");
+  }
 
+  // T
+  [[nodiscard]] std::int64_t positions() const { return positions_; }
+
+  // For [B, ...].
   [[nodiscard]] kernels::DropoutMask mask(std::uint64_t layer) const {
     if (probability_ == 0.0F) return {};
     return {probability_, kernels::dropout_key(seed_, step_, layer), sample_ids_};
+  }
+
+  // For the rows of the stream that this rank has.
+  [[nodiscard]] kernels::DropoutMask stream_mask(std::uint64_t layer) const {
+    kernels::DropoutMask mask = this->mask(layer);
+    if (!mask.is_active() || share_.ranks == 1) return mask;
+    mask.rows_per_sample = positions_;
+    mask.first_row = rows_ / share_.ranks * share_.rank;
+    return mask;
   }
 
  private:
@@ -38,7 +59,16 @@ class Dropouts {
   std::uint64_t seed_;
   std::int64_t step_;
   std::vector<std::int64_t> sample_ids_;
+  std::int64_t positions_;
+  std::int64_t rows_;  // of all ranks
+  StreamShare share_;
 };
+
+// [B, T, channels], also if `x` has one row after the other.
+Variable by_samples(const Variable& x, std::int64_t positions) {
+  if (x.shape().rank() == 3) return x;
+  return autograd::reshape(x, {x.shape()[0] / positions, positions, x.shape()[1]});
+}
 
 // A block's cache during incremental decoding; unused in training.
 struct Memory {
@@ -64,43 +94,42 @@ class GptBlock : public Module {
   GptBlock(const GptConfig& config, std::int64_t layer, const InitScope& scope, const GptLayers& layers)
       : layer_(static_cast<std::uint64_t>(layer)),
         heads_(layers.heads(config)),
-        ln_1_(child<LayerNorm>("ln_1", config.channels, scope)),
+        ln_1_(own("ln_1", layers.norm(config.channels, scope.child("ln_1")))),
         attn_c_attn_(
             own("attn.c_attn", layers.wide(config.channels, 3 * config.channels, 3, scope.child("attn.c_attn")))),
         attn_c_proj_(own("attn.c_proj", layers.narrow(config.channels, config.channels, small_deviation(config),
                                                       scope.child("attn.c_proj")))),
-        ln_2_(child<LayerNorm>("ln_2", config.channels, scope)),
+        ln_2_(own("ln_2", layers.norm(config.channels, scope.child("ln_2")))),
         mlp_c_fc_(own("mlp.c_fc", layers.wide(config.channels, 4 * config.channels, 1, scope.child("mlp.c_fc")))),
         mlp_c_proj_(own("mlp.c_proj", layers.narrow(4 * config.channels, config.channels, small_deviation(config),
                                                     scope.child("mlp.c_proj")))) {}
 
-  /// @param x       [B, T, C]
+  /// @param x       [B, T, C], or this rank's rows of it, as everywhere in a block.
   /// @param memory  This block's, in incremental decoding.
-  void forward(ResidualStream& x, const Dropouts& dropouts, const Memory& memory) const {
-    x.add(attention(x.normalized(ln_1_), dropouts, memory));
-    x.add(mlp(x.normalized(ln_2_), dropouts));
+  void forward(ResidualStream& x, const Pass& pass, const Memory& memory) const {
+    x.add(attention(x.normalized(ln_1_), pass, memory));
+    x.add(mlp(x.normalized(ln_2_), pass));
   }
 
  private:
   // [B, T, C] to the same.
-  [[nodiscard]] Variable attention(const Variable& x, const Dropouts& dropouts, const Memory& memory) const {
-    const Variable qkv = attn_c_attn_(x);  // [B, T, 3C]
+  [[nodiscard]] Variable attention(const Variable& x, const Pass& pass, const Memory& memory) const {
+    const Variable qkv = by_samples(attn_c_attn_(x), pass.positions());  // [B, T, 3C]
     const Variable heads = memory.kept != nullptr
                                ? cached_attention(qkv, heads_.count(), memory)
-                               : autograd::attention(qkv, heads_.count(), attention_mask(x, dropouts));  // [B, T, C]
-    return autograd::dropout(attn_c_proj_(heads), dropouts.mask(3 * layer_ + 2));
+                               : autograd::attention(qkv, heads_.count(), attention_mask(pass));  // [B, T, C]
+    return autograd::dropout(attn_c_proj_(heads), pass.stream_mask(3 * layer_ + 2));
   }
 
-  [[nodiscard]] Variable mlp(const Variable& x, const Dropouts& dropouts) const {
+  [[nodiscard]] Variable mlp(const Variable& x, const Pass& pass) const {
     const Variable wide = mlp_c_fc_(x);  // [B, T, 4C]
-    return autograd::dropout(mlp_c_proj_.forward_of_gelu(wide), dropouts.mask(3 * layer_ + 3));
+    return autograd::dropout(mlp_c_proj_.forward_of_gelu(wide), pass.stream_mask(3 * layer_ + 3));
   }
 
   // Of this rank's heads, the same as in a model that has all of them.
-  [[nodiscard]] kernels::DropoutMask attention_mask(const Variable& x, const Dropouts& dropouts) const {
-    const std::int64_t positions = x.shape()[1];
-    kernels::DropoutMask mask = dropouts.mask(3 * layer_ + 1);
-    mask.first_element = heads_.begin * positions * positions;
+  [[nodiscard]] kernels::DropoutMask attention_mask(const Pass& pass) const {
+    kernels::DropoutMask mask = pass.mask(3 * layer_ + 1);
+    mask.first_element = heads_.begin * pass.positions() * pass.positions();
     return mask;
   }
 
@@ -129,13 +158,14 @@ GptConfig checked(GptConfig config, Range blocks) {
 }  // namespace
 
 GptPart::GptPart(GptConfig config, const InitScope& scope, Range blocks, const GptLayers& layers)
-    : config_(checked(std::move(config), blocks)), range_(blocks) {
+    : config_(checked(std::move(config), blocks)), range_(blocks), share_(layers.stream_share()) {
   const Owner owner = is_first() ? Owner::kThisRank : Owner::kAnotherRank;
   if (is_first() || is_last()) table_ = &own("wte", layers.table(config_, owner, scope.child("wte")));
-  if (is_first()) positions_ = &child<Embedding>("wpe", config_.context_length, config_.channels, scope);
+  if (auto positions = is_first() ? layers.positions(config_, scope.child("wpe")) : nullptr)
+    positions_ = &own("wpe", std::move(positions));
   for (std::int64_t layer = blocks.begin; layer < blocks.end; ++layer)
     blocks_.push_back(&child<GptBlock>(concat("h.", layer), config_, layer, scope, layers));
-  if (is_last()) final_norm_ = &child<LayerNorm>("ln_f", config_.channels, scope);
+  if (is_last()) final_norm_ = &own("ln_f", layers.norm(config_.channels, scope.child("ln_f")));
 }
 
 const TokenTable& GptPart::table() const {
@@ -152,11 +182,15 @@ Variable GptPart::loss(const Variable& hidden, const Tensor& targets) const {
   return table().loss(hidden, targets);
 }
 
-// The sum of the tokens' and the positions' rows.
-Variable GptPart::embed(const Tensor& tokens, std::int64_t past) const {
+void GptPart::require_tokens(const Tensor& tokens, std::int64_t past) const {
   const std::int64_t room = config_.context_length - past;
   require(tokens.shape().rank() == 2 && tokens.shape()[1] <= room, "nn: Gpt needs tokens [B, T] with T <= ", room,
           ", not ", tokens.shape());
+}
+
+// The sum of the tokens' and the positions' rows.
+Variable GptPart::embed(const Tensor& tokens, std::int64_t past) const {
+  if (positions_ == nullptr) return table_->embed(tokens, {});
   const Variable& all = positions_->weight();
   return table_->embed(tokens, past == 0 ? all : Variable(all.value().rows(past, config_.context_length)));
 }
@@ -164,17 +198,19 @@ Variable GptPart::embed(const Tensor& tokens, std::int64_t past) const {
 Variable GptPart::run(const Tensor& tokens, const Variable& stream, const ForwardContext& context,
                       KeyValueCache* cache) const {
   const std::int64_t past = cache != nullptr ? cache->length() : 0;
-  const auto dropouts = std::make_shared<const Dropouts>(config_.dropout, context);
-  ResidualStream x(is_first() ? autograd::dropout(embed(tokens, past), dropouts->mask(0)) : stream);
+  if (is_first()) require_tokens(tokens, past);
+  const auto pass = std::make_shared<const Pass>(config_.dropout, context,
+                                                 tokens.is_defined() ? tokens.shape() : stream.shape(), share_);
+  ResidualStream x(is_first() ? autograd::dropout(embed(tokens, past), pass->stream_mask(0)) : stream);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const Memory memory{cache != nullptr ? &cache->layers_[i] : nullptr, past};
     if (!config_.activation_checkpointing) {
-      blocks_[i]->forward(x, *dropouts, memory);
+      blocks_[i]->forward(x, *pass, memory);
       continue;
     }
-    const auto run = [block = blocks_[i], dropouts, memory](std::span<const Variable> given) {
+    const auto run = [block = blocks_[i], pass, memory](std::span<const Variable> given) {
       ResidualStream own(given);
-      block->forward(own, *dropouts, memory);
+      block->forward(own, *pass, memory);
       return own.take();
     };
     x = ResidualStream(autograd::checkpoint(run, x.take()));

@@ -34,10 +34,12 @@ class GptPart : public Module {
   [[nodiscard]] bool is_first() const noexcept { return range_.begin == 0; }
   [[nodiscard]] bool is_last() const noexcept { return range_.end == config_.layer_count; }
 
-  /// @param tokens   [B, T] int32, T at most context_length; read by the first part.
+  /// @param tokens   [B, T] int32, T at most context_length; read by the first part, and by the others if the layers
+  ///                 have a share of the stream's rows only: for its shape.
   /// @param stream   [B, T, C], what the part before returned; read by the others.
   /// @param context  Dropout; the default drops nothing.
-  /// @return         [B, T, C]: the residual stream, and after the last block its final norm.
+  /// @return         [B, T, C]: the residual stream, and after the last block its final norm. Of the rows of the
+  ///                 layers' stream_share().
   [[nodiscard]] autograd::Variable forward(const Tensor& tokens, const autograd::Variable& stream,
                                            const ForwardContext& context = {}) const;
   /// Mean cross-entropy of predicting `targets`, by the last part.
@@ -54,12 +56,14 @@ class GptPart : public Module {
                                        const ForwardContext& context, KeyValueCache* cache) const;
 
  private:
+  void require_tokens(const Tensor& tokens, std::int64_t past) const;
   [[nodiscard]] autograd::Variable embed(const Tensor& tokens, std::int64_t past) const;
 
   GptConfig config_;
   Range range_;
   TokenTable* table_ = nullptr;     // in the first and the last part
-  Embedding* positions_ = nullptr;  // in the first
+  Embedding* positions_ = nullptr;  // in the first, unless another rank has it
+  StreamShare share_;
   std::vector<GptBlock*> blocks_;
   LayerNorm* final_norm_ = nullptr;  // in the last
 };

@@ -36,9 +36,9 @@ autograd::Variable Conv1D::forward_of_gelu(const autograd::Variable& input) cons
 Embedding::Embedding(std::int64_t count, std::int64_t channels, const InitScope& scope, double deviation)
     : weight_(register_parameter("weight", scope.normal("weight", {count, channels}, deviation))) {}
 
-LayerNorm::LayerNorm(std::int64_t channels, const InitScope& scope, double epsilon)
-    : weight_(register_parameter("weight", scope.constant({channels}, 1))),
-      bias_(register_parameter("bias", scope.constant({channels}, 0))),
+LayerNorm::LayerNorm(std::int64_t channels, const InitScope& scope, double epsilon, Owner owner)
+    : weight_(register_part("weight", scope.constant({channels}, 1), Slice::of({channels}), owner)),
+      bias_(register_part("bias", scope.constant({channels}, 0), Slice::of({channels}), owner)),
       epsilon_(epsilon) {}
 
 autograd::Variable LayerNorm::forward(const autograd::Variable& input) const {

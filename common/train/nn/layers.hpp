@@ -66,7 +66,8 @@ class Embedding : public Module {
 class LayerNorm : public Layer {
  public:
   /// @param channels  Of the last dimension. @param scope  Names the parameters. @param epsilon  Added to the variance.
-  LayerNorm(std::int64_t channels, const InitScope& scope, double epsilon = 1e-5);
+  /// @param owner     Whether this rank counts and saves the parameters, if others have them too.
+  LayerNorm(std::int64_t channels, const InitScope& scope, double epsilon = 1e-5, Owner owner = Owner::kThisRank);
 
   /// @param input  [..., C]. @return  Same shape.
   [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const override;

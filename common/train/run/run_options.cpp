@@ -46,6 +46,7 @@ std::int64_t RunOptions::total_steps(std::int64_t samples) const {
 }
 
 void RunOptions::require_divisible_batch(std::int64_t world_size) const {
+  if (data_ranks > 0) world_size = data_ranks;
   const std::int64_t parts = world_size * accumulation_steps;
   if (batch_size % parts == 0 || (!has_equal_shares && batch_size >= parts)) return;
   const std::string micro_batches = concat(accumulation_steps, " --accumulation-steps");

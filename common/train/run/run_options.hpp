@@ -44,6 +44,7 @@ struct RunOptions {
   bool resumes_latest = false;  ///< Without --resume on the command line, acts as --resume auto.
   /// All ranks get equally many samples of a batch; false: the numbers may differ by one.
   bool has_equal_shares = true;
+  std::int64_t data_ranks = 0;  ///< Into how many shares ranks divide a batch; 0: each rank has one of its own.
 
   /// The device of a rank: the named one or, if no index was given, the one with the rank's number.
   /// @param local_rank  Rank within its host.
@@ -63,6 +64,7 @@ struct RunOptions {
   /// @param samples  In an epoch.
   /// @throws FormatError  An epoch has fewer samples than a batch.
   [[nodiscard]] std::int64_t total_steps(std::int64_t samples) const;
+  /// @param world_size   Shares of a batch, unless `data_ranks` is set.
   /// @throws UsageError  The ranks' micro-batches cannot divide the global batch evenly; or, if shares may be unequal,
   ///                     it has fewer samples than there are micro-batches.
   void require_divisible_batch(std::int64_t world_size) const;

@@ -34,6 +34,7 @@ struct Trainer {
 constexpr std::array kTrainers{
     Trainer{"06", "train_gpt_ddp", train},
     Trainer{"09", "train_gpt_sharded"},
+    Trainer{"10", "train_gpt_tensor_parallel"},
 };
 
 std::vector<std::string> names_in(const fs::path& folder, const std::string& extension) {

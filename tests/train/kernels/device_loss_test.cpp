@@ -71,3 +71,37 @@ TEST_CASE("a device notes the first target out of range and counts it as ignored
   CHECK(values_of(device.get(losses)) == Values(3, 0.0));
   CHECK(values_of(device.get(input)) == Values(12, 0.0));
 }
+
+TEST_CASE("device statistics and gradients of some columns agree with float64", "[kernels][gpu]") {
+  constexpr std::int64_t R = 4, V = 5000;
+  const Tensor targets = Tensor::from<std::int32_t>(std::vector<std::int32_t>{70, kIgnoredTarget, 69, 4999}, {R});
+  for (const DType dtype : kStoredTypes) {
+    for (const std::int64_t columns : {1, 33, 64, 2049}) {
+      TestDevice device;
+      const VocabularyPart part{.first = 70, .whole = V};
+      const Tensor logits = random_stored(dtype, {R, columns}, 1, 3.0), wide = doubled(logits);
+      const Tensor expected = Tensor::empty({R, 3}, DType::kFloat64);
+      const Array input = device.put(logits), found = device.make(Tensor::empty({R, 3})), ids = device.put(targets);
+      device.ops().cross_entropy_statistics(found, input, ids, part, device.context());
+      cross_entropy_statistics(expected, wide, targets, part);
+      const double bound = (static_cast<double>(columns) / 512 + 64) * 0x1p-24;
+      CHECK(worst_error(device.get(found), expected) <= bound);
+      CHECK(equal_bits(device.get(input), logits));
+      device.ops().cross_entropy_gradient(input, found, ids, part, 0.5, device.context());
+      cross_entropy_gradient(wide, expected, targets, part, 0.5);
+      CHECK(worst_error(device.get(input), wide) <= bound + store_error(dtype));
+      CHECK(device.faults().target == DeviceFaults::kNone);
+    }
+  }
+}
+
+TEST_CASE("a device notes a target outside the whole vocabulary, not one of another part", "[kernels][gpu]") {
+  TestDevice device;
+  const Tensor logits = random_tensor<float>({3, 4}, 1);
+  const Tensor targets = Tensor::from<std::int32_t>(std::vector<std::int32_t>{0, 9, 10}, {3});
+  const Array input = device.put(logits), statistics = device.make(Tensor::empty({3, 3}));
+  device.ops().cross_entropy_statistics(statistics, input, device.put(targets), {2, 10}, device.context());
+  CHECK(device.faults().target == ((2ULL << 32) | 10U));
+  const Values found = values_of(device.get(statistics));
+  CHECK(std::all_of(found.begin() + 6, found.end(), [](double value) { return value == 0.0; }));
+}

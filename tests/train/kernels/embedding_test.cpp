@@ -59,3 +59,23 @@ TEST_CASE("a token outside the table is named", "[kernels]") {
   CHECK_THROWS_AS(embedding_forward(Tensor::empty({1, 2, C}), random_ids({1, 2}, V, 1), table, Tensor::zeros({1, C})),
                   ContractError);
 }
+
+TEST_CASE("parts of a table embed their tokens and add zeros for the others", "[kernels]") {
+  const Tensor tokens = random_ids({B, T}, V, 1), table = random_tensor<float>({V, C}, 2),
+               positions = random_tensor<float>({P, C}, 3), dy = random_tensor<float>({B, T, C}, 4);
+  const Tensor whole = Tensor::empty({B, T, C}), gradient = Tensor::empty({V, C});
+  embedding_forward(whole, tokens, table, positions);
+  embedding_token_gradient(gradient, Write::kOverwrite, dy, tokens);
+  const Tensor sum = Tensor::zeros({B, T, C});
+  for (const auto& [begin, end] : {std::pair<std::int64_t, std::int64_t>{0, 5}, {5, 6}, {6, V}}) {
+    const VocabularyPart part{.first = begin, .whole = V};
+    const Tensor out = Tensor::empty({B, T, C}), own = Tensor::empty({end - begin, C});
+    embedding_forward(out, tokens, table.rows(begin, end), begin == 0 ? positions : Tensor(), part);
+    for (std::int64_t i = 0; i < B * T * C; ++i) sum.span<float>()[i] += out.span<float>()[i];
+    embedding_token_gradient(own, Write::kOverwrite, dy, tokens, part);
+    CHECK(equal_bits(own, gradient.rows(begin, end)));
+  }
+  CHECK(largest_difference(sum, values_of(whole)) <= 4 * kRoundoff<float>);
+  CHECK_THROWS_WITH(embedding_forward(whole, tokens, table.rows(0, 5), {}, {.first = 0, .whole = 6}),
+                    ContainsSubstring("is not in [0, 6)"));
+}

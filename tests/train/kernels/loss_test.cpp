@@ -5,6 +5,7 @@
 #include "kernels/matmul.hpp"
 #include "kernels/testing.hpp"
 #include "support/catch.hpp"
+#include "tensor/slice.hpp"
 
 using namespace lockstep;
 using namespace lockstep::kernels;
@@ -180,4 +181,62 @@ TEST_CASE("sum adds all elements in double precision", "[kernels]") {
   double expected = 0;
   for (const double value : values_of(x)) expected += value;
   CHECK(std::abs(sum(x) - expected) < 1e-9);
+}
+
+namespace {
+
+/// Some columns of a matrix, in float64.
+Tensor columns_of(const Tensor& matrix, std::int64_t first, std::int64_t columns) {
+  const std::int64_t rows = matrix.shape()[0], width = matrix.shape()[1];
+  const Tensor part = Tensor::empty({rows, columns}, DType::kFloat64);
+  for (std::int64_t i = 0; i < rows * columns; ++i)
+    part.span<double>()[i] = matrix.span<double>()[i / columns * width + first + i % columns];
+  return part;
+}
+
+}  // namespace
+
+TEST_CASE("parts of the columns together give the loss and its gradient", "[kernels]") {
+  const std::int64_t R = 5, V = 37;
+  const Tensor logits = random_tensor<double>({R, V}, 1, 20.0), targets = random_ids({R}, V, 2);
+  const std::vector<std::int32_t> chosen{0, 11, 12, kIgnoredTarget};  // both sides of a border
+  std::copy(chosen.begin(), chosen.end(), targets.span<std::int32_t>().begin());
+  const Tensor losses = Tensor::empty({R}, DType::kFloat64), gradient = logits.clone();
+  softmax_cross_entropy(losses, gradient, targets, 0.25);
+
+  const std::vector<Range> parts{{0, 12}, {12, 13}, {13, V}};
+  std::vector<Values> statistics;
+  for (const Range part : parts) {
+    const Tensor own = Tensor::empty({R, 3}, DType::kFloat64);
+    cross_entropy_statistics(own, columns_of(logits, part.begin, part.count()), targets,
+                             {.first = part.begin, .whole = V});
+    statistics.push_back(values_of(own));
+  }
+  const Tensor whole = Tensor::zeros({R, 3}, DType::kFloat64);
+  for (std::size_t row = 0; row < static_cast<std::size_t>(R); ++row) {
+    double largest = -INFINITY, sum = 0, target = 0;
+    for (const Values& one : statistics) largest = std::max(largest, one[3 * row]);
+    for (const Values& one : statistics) sum += one[3 * row + 1] * std::exp(one[3 * row] - largest);
+    for (const Values& one : statistics) target += one[3 * row + 2];
+    whole.span<double>()[3 * row] = largest;
+    whole.span<double>()[3 * row + 1] = sum;
+    const double loss = targets.span<std::int32_t>()[row] == kIgnoredTarget ? 0 : std::log(sum) + largest - target;
+    CHECK(std::abs(loss - losses.span<double>()[row]) < 1e-13);
+  }
+  for (const Range part : parts) {
+    const Tensor own = columns_of(logits, part.begin, part.count());
+    cross_entropy_gradient(own, whole, targets, {.first = part.begin, .whole = V}, 0.25);
+    CHECK(largest_difference(own, values_of(columns_of(gradient, part.begin, part.count()))) < 1e-14);
+  }
+}
+
+TEST_CASE("a part of the columns refuses what is not in the vocabulary", "[kernels]") {
+  const Tensor logits = Tensor::zeros({1, 4}), statistics = Tensor::empty({1, 3});
+  const auto of = [&](std::int32_t target, std::int64_t first) {
+    cross_entropy_statistics(statistics, logits, Tensor::from<std::int32_t>(std::vector<std::int32_t>{target}, {1}),
+                             {.first = first, .whole = 10});
+  };
+  CHECK_NOTHROW(of(9, 6));
+  CHECK_THROWS_WITH(of(10, 6), ContainsSubstring("target 10 of row 0 is not in [0, 10)"));
+  CHECK_THROWS_WITH(of(9, 7), ContainsSubstring("tokens 7 to 11 of a vocabulary of 10"));
 }

@@ -16,19 +16,22 @@ void add_row(T* sums, const S* row, std::int64_t count) {
 
 }  // namespace
 
-void embedding_forward(Array out, ConstArray tokens, ConstArray token_table, ConstArray position_table, Context) {
+void embedding_forward(Array out, ConstArray tokens, ConstArray token_table, ConstArray position_table,
+                       const VocabularyPart& part, Context) {
   on_storage_type(out, [&]<typename S, typename T>() {
     const std::int64_t channels = out.columns, length = tokens.columns;
+    const std::int64_t first = part.first, rows = token_table.rows;
     S* const to = out.as<S>();
     const T *const table = token_table.as<T>(), *const positions = position_table.as<T>();
     const std::int32_t* const ids = tokens.as<std::int32_t>();
     parallel_blocks(out.rows, 16, out.count(), [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
-        const T* const token = table + ids[row] * channels;
+        const std::int64_t table_row = ids[row] - first;
+        const T* const token = table_row >= 0 && table_row < rows ? table + table_row * channels : nullptr;
         const T* const position =
             positions == nullptr ? nullptr : positions + row % length * channels;  // row = b T + t
         for_each_vector<T>(channels, [=, sum = to + row * channels](std::int64_t c, auto lanes) {
-          const Vector<T> value = load(token + c, lanes);
+          const Vector<T> value = token == nullptr ? Vector<T>{} : load(token + c, lanes);
           store(sum + c, position == nullptr ? value : value + load(position + c, lanes), lanes);
         });
       }
@@ -36,22 +39,24 @@ void embedding_forward(Array out, ConstArray tokens, ConstArray token_table, Con
   });
 }
 
-void embedding_token_gradient(Array token_gradient, Write write, ConstArray out_gradient, ConstArray tokens, Context) {
+void embedding_token_gradient(Array token_gradient, Write write, ConstArray out_gradient, ConstArray tokens,
+                              const VocabularyPart& part, Context) {
   on_storage_type(out_gradient, [&]<typename S, typename T>() {
-    const std::int64_t channels = out_gradient.columns, rows = out_gradient.rows, vocabulary = token_gradient.rows;
+    const std::int64_t channels = out_gradient.columns, rows = out_gradient.rows;
+    const std::int64_t first = part.first, table_rows = token_gradient.rows;
     T* const to = token_gradient.as<T>();
     const S* const from = out_gradient.as<S>();
     const std::int32_t* const ids = tokens.as<std::int32_t>();
-    // Task k owns the tokens that are k modulo kTasks, so tasks never share a token, and each token adds in row order.
+    // Task k owns the table's rows that are k modulo kTasks, so tasks never share a row, and each adds in order.
     constexpr std::int64_t kTasks = 16;
     parallel_tasks(kTasks, out_gradient.count(), [=](std::int64_t task) {
       if (write == Write::kOverwrite) {
-        for (std::int64_t v = task; v < vocabulary; v += kTasks) std::fill_n(to + v * channels, channels, T{0});
+        for (std::int64_t v = task; v < table_rows; v += kTasks) std::fill_n(to + v * channels, channels, T{0});
       }
       for (std::int64_t row = 0; row < rows; ++row) {
-        if (ids[row] % kTasks != task) continue;
-        T* const sum = to + ids[row] * channels;
-        add_row(sum, from + row * channels, channels);
+        const std::int64_t v = ids[row] - first;
+        if (v < 0 || v >= table_rows || v % kTasks != task) continue;
+        add_row(to + v * channels, from + row * channels, channels);
       }
     });
   });

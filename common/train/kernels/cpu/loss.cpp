@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/cpu/operations.hpp"
 #include "kernels/cpu/parallel.hpp"
@@ -25,7 +26,7 @@ T largest_element(const S* values, std::int64_t count) {
 }
 
 /// The sum of e^(x - shift) over a row; with kStore each element is replaced by its exponential.
-template <bool kStore, typename S, typename T = Compute<S>>
+template <bool kStore, typename S, typename T = Compute<std::remove_const_t<S>>>
 double sum_of_exponentials(S* row, std::int64_t count, T shift) {
   double total = 0;
   for (std::int64_t begin = 0; begin < count; begin += kBlock) {
@@ -89,7 +90,63 @@ void row_losses(Array losses, Array logits, ConstArray targets, double gradient_
   });
 }
 
+/// A row of some columns becomes its gradient. Exponentials are computed from the logits, so that each element is
+/// rounded once. @param target  Column; outside the row if another rank has it.
+template <typename S, typename T = Compute<S>>
+void write_gradient(S* row, std::int64_t count, std::int64_t target, T largest, T factor, T gradient_scale) {
+  const bool is_here = target >= 0 && target < count;
+  const T of_target =
+      is_here ? static_cast<T>(fast_exp(widened(row[target]) - largest)) * factor - gradient_scale : T{0};
+  for_each_vector<T>(count, [=](std::int64_t i, auto lanes) {
+    store(row + i, fast_exp(load(row + i, lanes) - largest) * factor, lanes);
+  });
+  if (!is_here) return;
+  if constexpr (std::is_same_v<S, T>) {
+    row[target] = of_target;
+  } else {
+    row[target] = to_bfloat16(of_target);
+  }
+}
+
 }  // namespace
+
+void cross_entropy_statistics(Array statistics, ConstArray logits, ConstArray targets, const VocabularyPart& part,
+                              Context) {
+  on_storage_type(logits, [&]<typename S, typename T>() {
+    T* const to = statistics.as<T>();
+    const S* const from = logits.as<S>();
+    const std::int32_t* const ids = targets.as<std::int32_t>();
+    parallel_tasks(logits.rows, logits.count(), [=, columns = logits.columns, first = part.first](std::int64_t row) {
+      T* const own = to + 3 * row;
+      std::fill_n(own, 3, T{0});
+      if (ids[row] == kIgnoredTarget) return;
+      const S* const x = from + row * columns;
+      const std::int64_t target = ids[row] - first;
+      own[0] = largest_element(x, columns);
+      own[1] = static_cast<T>(sum_of_exponentials<false>(x, columns, own[0]));
+      if (target >= 0 && target < columns) own[2] = widened(x[target]);
+    });
+  });
+}
+
+void cross_entropy_gradient(Array logits, ConstArray statistics, ConstArray targets, const VocabularyPart& part,
+                            double gradient_scale, Context) {
+  on_storage_type(logits, [&]<typename S, typename T>() {
+    S* const to = logits.as<S>();
+    const T* const from = statistics.as<T>();
+    const std::int32_t* const ids = targets.as<std::int32_t>();
+    parallel_tasks(logits.rows, logits.count(), [=, columns = logits.columns, first = part.first](std::int64_t row) {
+      S* const x = to + row * columns;
+      if (ids[row] == kIgnoredTarget) {
+        std::fill_n(x, columns, S{});
+        return;
+      }
+      const T largest = from[3 * row], sum = from[3 * row + 1];
+      write_gradient(x, columns, ids[row] - first, largest, static_cast<T>(gradient_scale / static_cast<double>(sum)),
+                     static_cast<T>(gradient_scale));
+    });
+  });
+}
 
 void softmax_cross_entropy(Array losses, Array logits, ConstArray targets, double gradient_scale, Context) {
   row_losses<true>(losses, logits, targets, gradient_scale);

@@ -12,14 +12,15 @@ inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 
 namespace {
 
-/// out[row] = token_table[tokens[row]] + position_table[row % T]. A pack never crosses a row: W divides C.
-/// Traffic: writes R C elements, reads as many of the tables (mostly from the cache for positions).
+/// out[row] = token_table[tokens[row] - first_row] + position_table[row % T]; a token whose row is not in this part of
+/// the table counts as zeros. A pack never crosses a row: W divides C. Traffic: writes R C elements, reads as many of
+/// the tables (mostly from the cache for positions).
 template <typename S>
 struct EmbeddingForward {
   S* out;
   const std::int32_t* tokens;
   const float *token_table, *position_table;  // position_table may be null
-  std::int64_t length, channels, vocabulary;
+  std::int64_t length, channels, first_row, rows, vocabulary;
   DeviceFaults* faults;
 
   template <int W>
@@ -30,7 +31,8 @@ struct EmbeddingForward {
     if (token < 0 || token >= vocabulary) {
       note_fault(&faults->token, row, token);
     } else {
-      values = load<W>(token_table, token * channels + c);
+      const std::int64_t table_row = token - first_row;
+      if (table_row >= 0 && table_row < rows) values = load<W>(token_table, table_row * channels + c);
       if (position_table != nullptr) {
         const Floats<W> added = load<W>(position_table, row % length * channels + c);
 #pragma unroll
@@ -64,12 +66,13 @@ struct PositionGradient {
   }
 };
 
-/// spans[v] = first and last row whose token is v, if it occurs. Integer minima do not depend on their order.
+/// spans[v] = first and last row whose token is first_row + v, if it occurs. Integer minima do not depend on their
+/// order.
 struct TokenSpans {
-  int* first;  // [V], large numbers before
-  int* last;   // [V], -1 before
+  int* first;  // [rows of the table], large numbers before
+  int* last;   // the same, -1 before
   const std::int32_t* tokens;
-  std::int64_t vocabulary;
+  std::int64_t first_row, rows, vocabulary;
   DeviceFaults* faults;
 
   template <int W>
@@ -80,10 +83,12 @@ struct TokenSpans {
       const int row = static_cast<int>(i) + k;
       if (token < 0 || token >= vocabulary) {
         note_fault(&faults->token, row, token);
-      } else {
-        atomicMin(first + token, row);
-        atomicMax(last + token, row);
+        continue;
       }
+      const std::int64_t table_row = token - first_row;
+      if (table_row < 0 || table_row >= rows) continue;
+      atomicMin(first + table_row, row);
+      atomicMax(last + table_row, row);
     }
   }
 };
@@ -119,17 +124,19 @@ __device__ inline int list_rows(int* rows, int* counts, const std::int32_t* toke
 template <typename S, int W>
 __global__ void __launch_bounds__(kThreads)
     token_gradient_rows(float* token_gradient, Write write, const S* out_gradient, const std::int32_t* tokens,
-                        const int* first, const int* last, std::int64_t vocabulary, std::int64_t channels) {
+                        const int* first, const int* last, std::int64_t first_row, std::int64_t table_rows,
+                        std::int64_t channels) {
   __shared__ int rows[kThreads];
   __shared__ int counts[kWarps];
   const int row = static_cast<int>(blockIdx.x);
   const std::int32_t token = tokens[row];
-  if (token < 0 || token >= vocabulary || first[token] != row) return;  // the same for all threads of the block
+  const std::int64_t v = token - first_row;
+  if (v < 0 || v >= table_rows || first[v] != row) return;  // the same for all threads of the block
   const std::int64_t c = (std::int64_t{blockIdx.y} * kThreads + threadIdx.x) * W;
   const bool has_columns = c < channels;
-  const int end = last[token];
+  const int end = last[v];
   Floats<W> sums{};
-  if (has_columns && write == Write::kAdd) sums = load<W>(token_gradient, token * channels + c);
+  if (has_columns && write == Write::kAdd) sums = load<W>(token_gradient, v * channels + c);
   for (int begin = row; begin <= end; begin += kThreads) {
     const int count = list_rows(rows, counts, tokens, token, begin, end);
 #pragma unroll 4
@@ -140,29 +147,36 @@ __global__ void __launch_bounds__(kThreads)
     }
     __syncthreads();  // the list is written again
   }
-  if (has_columns) store(token_gradient, token * channels + c, sums);
+  if (has_columns) store(token_gradient, v * channels + c, sums);
 }
 
 template <typename S, int W>
 void launch_token_gradient(Array token_gradient, Write write, ConstArray out_gradient, ConstArray tokens,
-                           const int* first, const int* last, Context context) {
+                           const int* first, const int* last, std::int64_t first_row, Context context) {
   const std::int64_t channels = out_gradient.columns;
   const dim3 grid(static_cast<unsigned int>(out_gradient.rows),
                   static_cast<unsigned int>(blocks_for(channels, std::int64_t{W} * kThreads)));
   cuda_check(launch(token_gradient_rows<S, W>, grid, dim3(kThreads), 0, context.stream, token_gradient.as<float>(),
-                    write, out_gradient.as<S>(), tokens.as<std::int32_t>(), first, last, token_gradient.rows,
+                    write, out_gradient.as<S>(), tokens.as<std::int32_t>(), first, last, first_row, token_gradient.rows,
                     channels));
 }
 
 }  // namespace
 
 void embedding_forward(Array out, ConstArray tokens, ConstArray token_table, ConstArray position_table,
-                       Context context) {
+                       const VocabularyPart& part, Context context) {
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
-    const EmbeddingForward<S> operation{
-        out.as<S>(), tokens.as<std::int32_t>(), token_table.as<float>(), position_table.as<float>(), tokens.columns,
-        out.columns, token_table.rows,          context.faults};
+    const EmbeddingForward<S> operation{out.as<S>(),
+                                        tokens.as<std::int32_t>(),
+                                        token_table.as<float>(),
+                                        position_table.as<float>(),
+                                        tokens.columns,
+                                        out.columns,
+                                        part.first,
+                                        token_table.rows,
+                                        part.whole,
+                                        context.faults};
     // The widest pack of S is at most 8 elements; a table of floats is then read in two accesses of 16 bytes.
     const bool is_aligned = are_rows_aligned<S>(out.columns, out.data, token_table.data, position_table.data);
     map<S>(operation, out.count(), is_aligned, context.stream);
@@ -182,25 +196,26 @@ void embedding_position_gradient(Array position_gradient, Write write, ConstArra
 }
 
 void embedding_token_gradient(Array token_gradient, Write write, ConstArray out_gradient, ConstArray tokens,
-                              Context context) {
+                              const VocabularyPart& part, Context context) {
   if (write == Write::kOverwrite) {
     cuda_check(cudaMemsetAsync(token_gradient.data, 0, token_gradient.bytes(), context.stream));
   }
   if (out_gradient.count() == 0) return;
-  const std::int64_t vocabulary = token_gradient.rows;
-  int* const first = context.scratch->take<int>(2 * vocabulary);
-  int* const last = first + vocabulary;
-  const std::size_t bytes = static_cast<std::size_t>(vocabulary) * sizeof(int);
+  const std::int64_t rows = token_gradient.rows;
+  int* const first = context.scratch->take<int>(2 * rows);
+  int* const last = first + rows;
+  const std::size_t bytes = static_cast<std::size_t>(rows) * sizeof(int);
   cuda_check(cudaMemsetAsync(first, 0x7F, bytes, context.stream));  // 0x7F7F7F7F, above every row
   cuda_check(cudaMemsetAsync(last, 0xFF, bytes, context.stream));   // -1
-  map<float>(TokenSpans{first, last, tokens.as<std::int32_t>(), vocabulary, context.faults}, out_gradient.rows, false,
-             context.stream);
+  map<float>(TokenSpans{first, last, tokens.as<std::int32_t>(), part.first, rows, part.whole, context.faults},
+             out_gradient.rows, false, context.stream);
   on_storage_type(out_gradient, [&](auto zero) {
     using S = decltype(zero);
     if (are_rows_aligned<S>(out_gradient.columns, token_gradient.data, out_gradient.data)) {
-      launch_token_gradient<S, kPackWidth<S>>(token_gradient, write, out_gradient, tokens, first, last, context);
+      launch_token_gradient<S, kPackWidth<S>>(token_gradient, write, out_gradient, tokens, first, last, part.first,
+                                              context);
     } else {
-      launch_token_gradient<S, 1>(token_gradient, write, out_gradient, tokens, first, last, context);
+      launch_token_gradient<S, 1>(token_gradient, write, out_gradient, tokens, first, last, part.first, context);
     }
   });
 }

@@ -147,6 +147,52 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+/// statistics[r] = (largest logit, sum e^(logit - largest), logit of the target or 0 if it is in another part).
+///
+/// Launch and traffic: as cross_entropy_rows without the gradient.
+template <typename S>
+__global__ void __launch_bounds__(kThreads)
+    statistics_of_rows(float* statistics, const S* logits, const std::int32_t* targets, std::int64_t columns,
+                       VocabularyPart part, DeviceFaults* faults) {
+  __shared__ RunningSum partial[kWarps];
+  const std::int64_t r = blockIdx.x;
+  const S* const row = logits + r * columns;
+  const std::int32_t target = targets[r];
+  const bool is_counted = target >= 0 && target < part.whole;  // the same for all threads of the block
+  RunningSum running{0.0F, 0.0F};
+  if (is_counted) {
+    running.largest = -kInfinity;
+    for_each_pack(row, columns, AddToRunningSum<S>{row, &running});
+    running = joined_over_block(running, partial);
+  }
+  if (threadIdx.x != 0) return;
+  const std::int64_t column = target - part.first;
+  statistics[3 * r] = running.largest;
+  statistics[3 * r + 1] = running.sum;
+  statistics[3 * r + 2] = is_counted && column >= 0 && column < columns ? widened(row[column]) : 0.0F;
+  if (!is_counted && target != kIgnoredTarget) note_fault(&faults->target, r, target);
+}
+
+/// The row becomes its gradient, of these columns: the statistics are those of the whole row.
+///
+/// Launch: as cross_entropy_rows. Traffic: reads and writes R columns elements.
+template <typename S>
+__global__ void __launch_bounds__(kThreads)
+    gradient_of_rows(S* logits, const float* statistics, const std::int32_t* targets, std::int64_t columns,
+                     VocabularyPart part, float gradient_scale, DeviceFaults* faults) {
+  const std::int64_t r = blockIdx.x;
+  S* const row = logits + r * columns;
+  const std::int32_t target = targets[r];
+  if (target < 0 || target >= part.whole) {
+    for_each_pack(row, columns, WriteZeros<S>{row});
+    if (threadIdx.x == 0 && target != kIgnoredTarget) note_fault(&faults->target, r, target);
+    return;
+  }
+  const float largest = statistics[3 * r], sum = statistics[3 * r + 1];
+  for_each_pack(row, columns,
+                WriteGradient<S>{row, largest, gradient_scale / sum, gradient_scale, target - part.first});
+}
+
 template <bool kGradient>
 void row_losses(Array losses, Array logits, ConstArray targets, double gradient_scale, Context context) {
   if (logits.count() == 0) return;
@@ -159,6 +205,28 @@ void row_losses(Array losses, Array logits, ConstArray targets, double gradient_
 }
 
 }  // namespace
+
+void cross_entropy_statistics(Array statistics, ConstArray logits, ConstArray targets, const VocabularyPart& part,
+                              Context context) {
+  if (logits.rows == 0) return;
+  on_storage_type(logits, [&](auto zero) {
+    using S = decltype(zero);
+    cuda_check(launch(statistics_of_rows<S>, dim3(static_cast<unsigned int>(logits.rows)), dim3(kThreads), 0,
+                      context.stream, statistics.as<float>(), logits.as<S>(), targets.as<std::int32_t>(),
+                      logits.columns, part, context.faults));
+  });
+}
+
+void cross_entropy_gradient(Array logits, ConstArray statistics, ConstArray targets, const VocabularyPart& part,
+                            double gradient_scale, Context context) {
+  if (logits.count() == 0) return;
+  on_storage_type(logits, [&](auto zero) {
+    using S = decltype(zero);
+    cuda_check(launch(gradient_of_rows<S>, dim3(static_cast<unsigned int>(logits.rows)), dim3(kThreads), 0,
+                      context.stream, logits.as<S>(), statistics.as<float>(), targets.as<std::int32_t>(),
+                      logits.columns, part, static_cast<float>(gradient_scale), context.faults));
+  });
+}
 
 void softmax_cross_entropy(Array losses, Array logits, ConstArray targets, double gradient_scale, Context context) {
   row_losses<true>(losses, logits, targets, gradient_scale, context);

@@ -1,0 +1,88 @@
+#include "10_tensor_parallel/gpt/setup.hpp"
+
+#include <climits>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/command_line.hpp"
+#include "base/environment.hpp"
+#include "base/error.hpp"
+#include "comm/buffer.hpp"
+#include "pretrained/language_model.hpp"
+#include "run/option_parser.hpp"
+#include "run/text_summary.hpp"
+
+namespace lockstep::tensor_parallel {
+namespace {
+
+// Before any rank begins: `lockstep launch` has the program check its options once.
+void require_divisible_model(const Options& options, std::int64_t ranks) {
+  const nn::GptConfig config = options.model.config(options.data.vocabulary_size);
+  require_divisible_heads(config, ranks);
+  if (options.sequence_parallel && config.context_length % ranks != 0)
+    throw UsageError(concat("--sequence-parallel: ", ranks, " ranks cannot divide the ", config.context_length,
+                            " positions of a sample equally"));
+}
+
+void refuse_data_parallelism(const Options& options, const CommandLine& line) {
+  if (options.parallel.no_sync)
+    throw UsageError("--no-sync is for train_gpt_ddp: without an exchange a rank would have a part of a sum only");
+  if (options.parallel.compress_gradients != "no")
+    throw UsageError("--compress-gradients is for train_gpt_ddp: here ranks exchange activations; take --bf16");
+  if (line.is_given("--check-replicas"))
+    throw UsageError("--check-replicas is for train_gpt_ddp: here every rank has other weights");
+}
+
+}  // namespace
+
+run::OptionList list_options(Options& options) {
+  return run::join({run::list_options(static_cast<run::TrainOptions&>(options)),
+                    {{.field = &options.sequence_parallel,
+                      .name = "--sequence-parallel",
+                      .help = "Divide norms, dropout and the residual stream among the ranks too, by rows",
+                      .kind = run::OptionKind::kThisTime}}});
+}
+
+void complete(Options& options, const CommandLine& line) {
+  run::complete(static_cast<run::TrainOptions&>(options), line);
+  options.data_ranks = 1;  // every rank computes the whole batch
+  refuse_data_parallelism(options, line);
+  require_divisible_model(options, environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1));
+}
+
+int run_training(int argc, const char* const* argv, const std::function<int(const Options&)>& train) noexcept {
+  Options defaults;
+  defaults.device.name = run::launched_device(std::move(defaults.device.name));
+  return run::run_training(argc, argv, "Trains a GPT on a text, with every matrix divided among the ranks", defaults,
+                           train);
+}
+
+run::BatchOf batch_of(const Group& group) {
+  return group.rank() == 0 ? run::BatchOf::kThisRank : run::BatchOf::kCountedElsewhere;
+}
+
+run::RunSummary summarize_text_run(const Options& options, const data::Corpus& corpus, const nn::Module& model,
+                                   Group& group) {
+  run::RunSummary summary = run::summarize_text_run(options, corpus, model);
+  std::int64_t owned = 0;
+  for (const nn::NamedParameter& named : model.named_parameters()) owned += named.is_owned ? named.slice.count() : 0;
+  group.all_reduce(comm::host_buffer(std::span(&owned, 1))).synchronize();
+  summary.parameters = owned;
+  return summary;
+}
+
+std::vector<NamedPart> parts_of(const nn::Module& model) {
+  std::vector<NamedPart> parts;
+  for (const nn::NamedParameter& named : model.named_parameters())
+    parts.push_back({named.name, named.parameter.value(), named.slice, named.is_owned});
+  return parts;
+}
+
+std::unique_ptr<nn::Gpt> saved_model(run::Run& run) {
+  run.checkpoints().finish();
+  return pretrained::load_language_model(run.folder()).model;
+}
+
+}  // namespace lockstep::tensor_parallel
