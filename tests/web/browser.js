@@ -22,6 +22,7 @@ async function launch() {
 // A page with what is at `url`, and the list of everything it complained about or asked of the network.
 async function visit(browser, url, {width = 1280, height = 900, colorScheme = 'light', reducedMotion = 'reduce', ...rest} = {}) {
   const context = await browser.newContext({viewport: {width, height}, colorScheme, reducedMotion, ...rest});
+  context.setDefaultTimeout(90_000);  // a busy machine may need longer than half a minute to load a page
   const page = await context.newPage();
   const complaints = [];
   page.on('console', message => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
