@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 #include <new>
+#include <sstream>
 #include <system_error>
 
 #include "base/error.hpp"
@@ -17,6 +18,8 @@
 
 namespace lockstep {
 namespace {
+
+constexpr int kHelpColumn = 32;  // where the explanation of an option begins
 
 template <typename T>
 constexpr bool kIsVector = false;
@@ -39,6 +42,13 @@ int report(const CLI::App& app, const std::string& message) {
   std::cerr << wrap_for(STDERR_FILENO,
                         concat(name, ": ", printable(message), "  (", name, " --help lists the options)\n"));
   return 2;
+}
+
+// CLI11 leaves long lines to the terminal, which breaks them inside words.
+void print_help(const CLI::App& app) {
+  std::istringstream lines(app.help());
+  for (std::string line; std::getline(lines, line);)
+    std::cout << wrap_for(STDOUT_FILENO, line + "\n", line.starts_with("  ") ? kHelpColumn : 0);
 }
 
 // CLI11 2.4 compares only the values of one occurrence with the limit.
@@ -93,7 +103,7 @@ CommandLine::CommandLine(const std::string& description, const std::string& name
     : app_(std::make_unique<CLI::App>(description, name)) {
   app_->option_defaults()->always_capture_default();
   app_->failure_message([](const CLI::App*, const CLI::Error&) { return std::string(); });
-  app_->get_formatter()->column_width(32);
+  app_->get_formatter()->column_width(kHelpColumn);
   app_->get_formatter()->label("INT", "N");
   app_->get_formatter()->label("UINT", "N");
   app_->get_formatter()->label("FLOAT", "X");
@@ -141,6 +151,9 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
     return has_too_many_values(*app_) ? std::optional<int>(2) : std::nullopt;
   } catch (const CLI::ExtrasError&) {
     return report(*app_, explain_extra(*app_, app_->remaining().front()));
+  } catch (const CLI::CallForHelp&) {
+    print_help(*app_);
+    return 0;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app_->exit(error);
     return report(*app_, error.what());

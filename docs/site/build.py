@@ -30,6 +30,7 @@ def build(options: argparse.Namespace) -> bool:
     from lockstep_site import doxygen, site  # only now: --help must work before anything is installed
 
     begin = time.monotonic()
+    print("building the site: a minute or more, without further words", file=sys.stderr, flush=True)
     out = options.out.resolve()
     coming, going = (out.with_name(f"{out.name}.{word}") for word in ("next", "old"))
     try:

@@ -175,9 +175,15 @@ TEST_CASE("text on a narrow terminal is wrapped at words", "[integration]") {
     const std::size_t word = line.find_last_of(' ') == std::string::npos ? 0 : line.find_last_of(' ') + 1;
     CHECK((line.size() <= 60 || line.find('/', word) != std::string::npos));
   }
-  terminal.run(test::built_program("lockstep"));
-  REQUIRE(wait_for(terminal, "--help"));
-  for (const std::string& line : terminal.lines()) CHECK(line.size() <= 60);
+  const std::string script = LOCKSTEP_SOURCE_DIR "/lockstep";
+  for (const std::string& command : {test::built_program("lockstep"), test::built_program("train_gpt_ddp") + " --help",
+                                     "LOCKSTEP_PRESET=not-built " + script + " --help"}) {
+    terminal.run(command);
+    REQUIRE(wait_for(terminal, "\nended"));
+    INFO(all(terminal.lines()));
+    CHECK(all(terminal.lines()).find("--help") != std::string::npos);
+    for (const std::string& line : terminal.lines()) CHECK(line.size() <= 60);
+  }
 }
 
 TEST_CASE("a terminal without controls gets plain lines", "[integration]") {

@@ -105,6 +105,11 @@ std::string closing(const std::filesystem::path& run_folder, const Outcome& outc
                      fixed(peaks.process_mib, 0), " MiB in its process\n");
   places += concat("  report      ", (run_folder / "report.html").string(), "\n");
   places += concat("  checkpoint  ", checkpoints_of(run_folder).string(), "\n");
+  if (!outcome.generated.empty()) places += concat("  write more  ./lockstep generate ", run_folder.string(), "\n");
+  if (!outcome.generated.empty() && outcome.step >= outcome.last_step) {
+    places += concat("  train on    --resume ", run_folder.string(), " with --steps above ", outcome.last_step,
+                     ", or more --epochs\n");
+  }
   if (outcome.step < outcome.last_step) places += concat("  go on with  --resume ", run_folder.string(), "\n");
   constexpr std::size_t kValueColumn = 14;
   return wrap_words(result, columns) + wrap_words(places, columns, kValueColumn);

@@ -217,6 +217,10 @@ std::string first_sentence(const fs::path& run_folder, const std::vector<RankSum
 // Empty if the learning rate has reached its highest value before the run's end.
 std::string warmup_note(const Outcome& outcome) {
   if (outcome.step == 0 || outcome.step > outcome.warmup_steps) return "";
+  if (outcome.warmup_steps > outcome.last_step) {
+    return concat("rose in all ", outcome.step, " steps: the run is shorter than its warm-up (--warmup-steps ",
+                  outcome.warmup_steps, ")");
+  }
   return concat("rose in all ", outcome.step, " steps: the run ended inside its warm-up of ", outcome.warmup_steps,
                 " steps (--warmup-steps)");
 }

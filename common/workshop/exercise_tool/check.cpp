@@ -48,7 +48,7 @@ std::string header_of(const Workspace& workspace, const Exercise& exercise, cons
 
 std::string after_passing(const Workspace& workspace, const Exercise& exercise, bool is_full) {
   if (!is_full)
-    return concat("./lockstep check ", exercise.id, " --full  (",
+    return concat("./lockstep next, or first ./lockstep check ", exercise.id, " --full  (",
                   exercise.has_kernels() ? "more sizes" : "slow networks, odd sizes, repeats", ")");
   const Exercise* const next = workspace.next_open();
   return next == nullptr
@@ -101,6 +101,13 @@ nlohmann::json judge(const Workspace& workspace, const Exercise& exercise, const
                      "); that says nothing about your code"));
 }
 
+// A terminal may be narrower than a report.
+void print(const nlohmann::json& report, Detail detail) {
+  constexpr std::size_t kEvidenceColumn = 10;
+  std::cout << wrap_for(STDOUT_FILENO, render(report, detail, wants_colours(STDOUT_FILENO)), kEvidenceColumn)
+            << std::flush;
+}
+
 int check_once(const Workspace& workspace, const Exercise& exercise, const Options& options) {
   nlohmann::json report = judge(workspace, exercise, options);
   Record record = read_record(workspace, exercise);
@@ -114,7 +121,7 @@ int check_once(const Workspace& workspace, const Exercise& exercise, const Optio
   write_record(workspace, exercise, record);
   if (is_passed) report["after_passing"] = after_passing(workspace, exercise, options.is_full);
   if (report.contains("compiler")) std::cout << first_lines(report["compiler"], kCompilerLines);
-  std::cout << render(report, Detail::kBrief, wants_colours(STDOUT_FILENO)) << std::flush;
+  print(report, Detail::kBrief);
   return is_passed ? 0 : 1;
 }
 
@@ -182,7 +189,7 @@ int why(const Arguments& arguments) {
   const nlohmann::json report = read_record(workspace, exercise).last;
   if (report.is_null()) throw UsageError(concat("nothing to explain yet: ./lockstep check ", exercise.id));
   if (report.contains("compiler")) std::cout << report["compiler"].get<std::string>();
-  std::cout << render(report, Detail::kAll, wants_colours(STDOUT_FILENO));
+  print(report, Detail::kAll);
   return 0;
 }
 

@@ -1,4 +1,6 @@
 // start, hint, progress, reset, use-reference, and the command that shows the current exercise.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -7,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/terminal.hpp"
 #include "exercise_tool/build_work.hpp"
 #include "exercise_tool/case_records.hpp"
 #include "exercise_tool/command.hpp"
@@ -66,8 +69,10 @@ void print_task(const Workspace& workspace, const Exercise& exercise) {
   std::cout << "  task   " << workspace.shown(given / "TASK.md") << "\n";
   for (const std::string& file : exercise.files)
     std::cout << "  yours  " << workspace.shown(workspace.work(exercise) / file) << "\n";
-  std::cout
-      << "\nnext: read the task, edit your file, then ./lockstep check  (./lockstep watch checks on every save)\n";
+  std::cout << "\n"
+            << wrapped(
+                   "next: read the task, edit your file, then ./lockstep check (./lockstep watch checks on every save)",
+                   0, prose_columns());
 }
 
 const char* word_for(ExerciseState state) {
@@ -148,7 +153,8 @@ int hint(const Arguments& arguments) {
   const int most = static_cast<int>(hints.size());
   if (record.hints_seen < most) ++record.hints_seen;
   for (int i = 0; i < record.hints_seen; ++i)
-    std::cout << "hint " << i + 1 << " of " << most << "\n" << hints[static_cast<std::size_t>(i)] << "\n";
+    std::cout << "hint " << i + 1 << " of " << most << "\n"
+              << wrap_for(STDOUT_FILENO, hints[static_cast<std::size_t>(i)]) << "\n";
   std::cout << "next: "
             << (record.hints_seen < most ? concat("./lockstep hint ", exercise.id, "  (one more)")
                                          : concat("./lockstep use-reference ", exercise.id, "  (go on with our code)"))

@@ -64,7 +64,7 @@ std::optional<double> ask(const course::Prediction& question, std::istream& in) 
   std::cout << "\n" << wide(question.question, 0);
   while (true) {
     std::cout << "your prediction" << (question.unit.empty() ? "" : " in " + question.unit)
-              << (::isatty(STDIN_FILENO) == 1 ? " (Enter to leave it out): " : ": ") << std::flush;
+              << (::isatty(STDIN_FILENO) == 1 ? " (Enter to leave it out, Ctrl-C to stop): " : ": ") << std::flush;
     std::string line;
     if (!std::getline(in, line) || course::trim(line).empty()) {
       std::cout << "none\n";

@@ -108,6 +108,8 @@ TEST_CASE("the report begins with where the time went, and each table says whose
                        ContainsSubstring("<caption>Each rank: milliseconds per step, step 1</caption>"));
   CHECK(page.find("warm-up") == std::string::npos);
   CHECK_THAT(report_page(run, {}, {.step = 8, .last_step = 8, .warmup_steps = 50}),
+             ContainsSubstring("rose in all 8 steps: the run is shorter than its warm-up (--warmup-steps 50)"));
+  CHECK_THAT(report_page(run, {}, {.step = 8, .last_step = 100, .warmup_steps = 50}),
              ContainsSubstring("rose in all 8 steps: the run ended inside its warm-up of 50 steps"));
   CHECK_THAT(report_page(run, {}, {.step = 20, .first_step = 8, .last_step = 20}),
              ContainsSubstring("<caption>Each rank, mean of steps 10 to 20</caption>"));
@@ -198,6 +200,19 @@ TEST_CASE("the counted peak is that of tensors, the process's is larger, and the
   CHECK_THAT(
       closing("runs/a", outcome),
       ContainsSubstring("\n  memory      at most 24.2 MiB counted on a rank, 181 MiB in its process\n  report  "));
+}
+
+TEST_CASE("a run that writes text ends by saying how to get more of it, and how to train on", "[run]") {
+  Outcome outcome;
+  outcome.step = outcome.last_step = 20;
+  CHECK(closing("runs/a", outcome).find("generate") == std::string::npos);
+  outcome.generated = "The";
+  CHECK_THAT(closing("runs/a", outcome),
+             ContainsSubstring("  write more  ./lockstep generate runs/a\n") &&
+                 ContainsSubstring("  train on    --resume runs/a with --steps above 20, or more --epochs\n"));
+  outcome.last_step = 40;
+  CHECK_THAT(closing("runs/a", outcome),
+             ContainsSubstring("  go on with  --resume runs/a\n") && !ContainsSubstring("train on"));
 }
 
 TEST_CASE("a summary of an older run has no counted peak", "[run]") {
