@@ -8,8 +8,8 @@ import argparse
 import os
 import tempfile
 
-from bench_common import median, write_record
-from training_common import MODELS, STEPS, WARM_UP, make_text, measure_ours
+from bench_common import write_record
+from training_common import make_text, measure_systems, models_named
 
 STAGES = {"DDP": "0", "ZeRO 1": "1", "ZeRO 2": "2", "ZeRO 3": "3"}
 
@@ -23,37 +23,19 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out")
     arguments = parser.parse_args()
-    models = arguments.models.split(",")
-    for model in models:
-        if model not in MODELS:
-            parser.error(f"'{model}' is none of {', '.join(MODELS)}")
+    models = models_named(parser, arguments.models)
     if not 2 <= arguments.world_size <= cores:
         parser.error(f"--world-size: from 2 to {cores}, the number of cores")
     environment = {"LOCKSTEP_TRANSPORT": "tcp"} if arguments.transport == "tcp" else {}
-    results = {}
+    systems = [("one process", 1, "train_gpt_single", [])]
+    systems += [(name, arguments.world_size, "train_gpt_sharded", ["--zero", z]) for name, z in STAGES.items()]
     with tempfile.TemporaryDirectory() as folder:
-        text = make_text(folder)
-        for model in models:
-            more = ["--batch-size", str(MODELS[model][-1]), "--check-replicas", "0"]
-            for _ in range(arguments.rounds):
-                cases = [("one process", 1, "train_gpt_single", [])]
-                cases += [(name, arguments.world_size, "train_gpt_sharded", ["--zero", z]) for name, z in STAGES.items()]
-                for name, size, program, own in cases:
-                    measured = measure_ours(
-                        model, size, 1, STEPS[model], WARM_UP[model], text, more + own, program=program, **environment
-                    )
-                    if measured:
-                        results.setdefault((model, name), []).append(measured)
-    rows = []
-    for (model, name), values in results.items():
-        rows.append({"model": model, "system": name, "ms_per_step": median([v["ms"] for v in values]),
-                     "exposed_ms": median([v["exposed_ms"] for v in values]),
-                     "peak_mib": median([v["peak_mib"] for v in values])})
+        rows = measure_systems(
+            models, arguments.rounds, systems, make_text(folder), ["--check-replicas", "0"], **environment
+        )
     print(f"{'model':<9} {'system':<12} {'ms/step':>9} {'exposed':>9} {'speed':>6} {'of DDP':>7} {'MiB a rank':>11}")
     for row in rows:
-        alone = next(r for r in rows if (r["model"], r["system"]) == (row["model"], "one process"))
         ddp = next(r for r in rows if (r["model"], r["system"]) == (row["model"], "DDP"))
-        row["speed"] = alone["ms_per_step"] / row["ms_per_step"]
         row["of_ddp"] = ddp["ms_per_step"] / row["ms_per_step"]
         print(f"{row['model']:<9} {row['system']:<12} {row['ms_per_step']:>9.1f} {row['exposed_ms']:>9.1f} "
               f"{row['speed']:>6.2f} {row['of_ddp']:>7.2f} {row['peak_mib']:>11.0f}")

@@ -46,3 +46,35 @@ def make_text(folder):
         for i in range(40000):
             file.write(f"{i * 2654435761 % 99991} steps in lockstep\n")
     return path
+
+
+def measure_systems(models, rounds, systems, text, more=(), **environment):
+    """Rows of medians, for each model and each of the `systems`: (name, ranks, program, options). Systems of a round follow
+    one another, so that a busy minute meets all of them. `speed` is relative to the first system."""
+    results = {}
+    for model in models:
+        for _ in range(rounds):
+            for name, size, program, own in systems:
+                options = ["--batch-size", str(MODELS[model][-1]), *more, *own]
+                measured = measure_ours(
+                    model, size, 1, STEPS[model], WARM_UP[model], text, options, program=program, **environment
+                )
+                if measured:
+                    results.setdefault((model, name), []).append(measured)
+    rows = []
+    for (model, name), values in results.items():
+        rows.append({"model": model, "system": name, "ms_per_step": median([v["ms"] for v in values]),
+                     "exposed_ms": median([v["exposed_ms"] for v in values]),
+                     "peak_mib": median([v["peak_mib"] for v in values])})
+        first = next(row for row in rows if row["model"] == model)
+        rows[-1]["speed"] = first["ms_per_step"] / rows[-1]["ms_per_step"]
+    return rows
+
+
+def models_named(parser, names):
+    """The models of a comma-separated list; ends the program if there is none of that name."""
+    models = names.split(",")
+    for model in models:
+        if model not in MODELS:
+            parser.error(f"'{model}' is none of {', '.join(MODELS)}")
+    return models
