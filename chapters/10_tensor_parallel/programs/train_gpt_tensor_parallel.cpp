@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=13 changed<=15
+// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=14 changed<=14
 // Trains a GPT on a text, with every matrix divided among the ranks.  // CHANGED
 //
 // Cut a text into samples and build a model; then, step by step: predict every
@@ -98,7 +98,8 @@ int train(const tensor_parallel::Options& options) {  // CHANGED
     sampler.set_epoch(epoch);
     for (const data::Batch& batch : loader) {
       tensor_parallel::require_same_batch(batch, *group);  // NEW
-      const auto parts = run.begin_step(batch, loader.time_waited(), tensor_parallel::batch_of(*group));  // CHANGED
+      const auto parts = run.begin_step(batch, loader.time_waited(),  // CHANGED
+                                        tensor_parallel::batch_of(*group));  // NEW
       optimizer.zero_grad();
       double mean_loss = accumulate_gradients(run, model, parts);
 
@@ -134,4 +135,5 @@ int train(const tensor_parallel::Options& options) {  // CHANGED
 
 }  // namespace
 
-int main(int argc, char** argv) { return tensor_parallel::run_training(argc, argv, train); }  // CHANGED
+using tensor_parallel::run_training;  // NEW
+int main(int argc, char** argv) { return run_training(argc, argv, train); }  // CHANGED

@@ -31,7 +31,7 @@ std::int64_t Checkpoints::resume(std::vector<NamedPart> model, optim::Optimizer&
   const TrainingParts parts{std::move(model), parts_of(optimizer)};
   whole_.emplace(parts, ranks_.group());
   const LoadedTraining loaded = load([&](const std::filesystem::path& from) {
-    return load_training(from, parts, optimizer, sampler, ranks_.group(), kept_);
+    return load_training(from, whole_->with_tensors_of_others(parts), optimizer, sampler, ranks_.group(), kept_);
   });
   if (ranks_.is_main()) (void)make_saver(loaded.checkpoint);
   if (!options_.resume && !options_.output.export_initial.empty())

@@ -1,6 +1,9 @@
 #include "run/whole_tensors.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -121,6 +124,16 @@ void write_whole(checkpoint::FileWriter& file, const PartPlan::Whole& tensor, co
   }
 }
 
+// Adds an empty part for each tensor that is not in the list.
+void add_missing(std::vector<NamedPart>& parts, const PartPlan& plan) {
+  std::set<std::string, std::less<>> names;
+  for (const NamedPart& part : parts) names.insert(part.name);
+  for (const PartPlan::Whole& whole : plan.tensors()) {
+    if (!names.contains(whole.name))
+      parts.push_back({whole.name, Tensor::empty({0}, whole.dtype), Slice::of(whole.shape).part({0, 0}), false});
+  }
+}
+
 }  // namespace
 
 WholeTensors::WholeTensors(const TrainingParts& parts, comm::ProcessGroup* group)
@@ -142,6 +155,12 @@ void WholeTensors::save_model(std::span<const NamedPart> model,
                               const std::function<void(const checkpoint::StreamedTensors&)>& write) const {
   if (!is_main()) return send(model_, model);
   telling_the_others([&] { write(received(model_, model)); });
+}
+
+TrainingParts WholeTensors::with_tensors_of_others(TrainingParts parts) const {
+  add_missing(parts.model, model_);
+  add_missing(parts.optimizer, optimizer_);
+  return parts;
 }
 
 checkpoint::StreamedTensors WholeTensors::received(const PartPlan& plan, std::span<const NamedPart> parts) const {

@@ -44,6 +44,9 @@ class WholeTensors {
   void save_model(std::span<const NamedPart> model,
                   const std::function<void(const checkpoint::StreamedTensors&)>& write) const;
 
+  /// `parts`, and an empty one for each tensor that only other ranks hold: all that a file has, for loading.
+  [[nodiscard]] TrainingParts with_tensors_of_others(TrainingParts parts) const;
+
  private:
   [[nodiscard]] bool is_main() const noexcept;
   [[nodiscard]] checkpoint::StreamedTensors received(const PartPlan& plan, std::span<const NamedPart> parts) const;

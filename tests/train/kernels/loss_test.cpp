@@ -5,6 +5,7 @@
 #include "kernels/matmul.hpp"
 #include "kernels/testing.hpp"
 #include "support/catch.hpp"
+#include "tensor/slice.hpp"
 
 using namespace lockstep;
 using namespace lockstep::kernels;
@@ -182,6 +183,19 @@ TEST_CASE("sum adds all elements in double precision", "[kernels]") {
   CHECK(std::abs(sum(x) - expected) < 1e-9);
 }
 
+namespace {
+
+/// Some columns of a matrix, in float64.
+Tensor columns_of(const Tensor& matrix, std::int64_t first, std::int64_t columns) {
+  const std::int64_t rows = matrix.shape()[0], width = matrix.shape()[1];
+  const Tensor part = Tensor::empty({rows, columns}, DType::kFloat64);
+  for (std::int64_t i = 0; i < rows * columns; ++i)
+    part.span<double>()[i] = matrix.span<double>()[i / columns * width + first + i % columns];
+  return part;
+}
+
+}  // namespace
+
 TEST_CASE("parts of the columns together give the loss and its gradient", "[kernels]") {
   const std::int64_t R = 5, V = 37;
   const Tensor logits = random_tensor<double>({R, V}, 1, 20.0), targets = random_ids({R}, V, 2);
@@ -190,38 +204,29 @@ TEST_CASE("parts of the columns together give the loss and its gradient", "[kern
   const Tensor losses = Tensor::empty({R}, DType::kFloat64), gradient = logits.clone();
   softmax_cross_entropy(losses, gradient, targets, 0.25);
 
-  const std::vector<std::int64_t> borders{0, 12, 13, 37};
-  std::vector<Tensor> parts, statistics;
-  for (std::size_t p = 0; p + 1 < borders.size(); ++p) {
-    const std::int64_t first = borders[p], columns = borders[p + 1] - first;
-    const Tensor part = Tensor::empty({R, columns}, DType::kFloat64);
-    for (std::int64_t i = 0; i < R * columns; ++i)
-      part.span<double>()[i] = logits.span<double>()[i / columns * V + first + i % columns];
-    parts.push_back(part);
-    statistics.push_back(Tensor::empty({R, 3}, DType::kFloat64));
-    cross_entropy_statistics(statistics.back(), part, targets, {.first = first, .whole = V});
+  const std::vector<Range> parts{{0, 12}, {12, 13}, {13, V}};
+  std::vector<Values> statistics;
+  for (const Range part : parts) {
+    const Tensor own = Tensor::empty({R, 3}, DType::kFloat64);
+    cross_entropy_statistics(own, columns_of(logits, part.begin, part.count()), targets,
+                             {.first = part.begin, .whole = V});
+    statistics.push_back(values_of(own));
   }
   const Tensor whole = Tensor::zeros({R, 3}, DType::kFloat64);
-  for (std::int64_t row = 0; row < R; ++row) {
+  for (std::size_t row = 0; row < static_cast<std::size_t>(R); ++row) {
     double largest = -INFINITY, sum = 0, target = 0;
-    for (const Tensor& one : statistics) largest = std::max(largest, one.span<double>()[3 * row]);
-    for (const Tensor& one : statistics) {
-      sum += one.span<double>()[3 * row + 1] * std::exp(one.span<double>()[3 * row] - largest);
-      target += one.span<double>()[3 * row + 2];
-    }
+    for (const Values& one : statistics) largest = std::max(largest, one[3 * row]);
+    for (const Values& one : statistics) sum += one[3 * row + 1] * std::exp(one[3 * row] - largest);
+    for (const Values& one : statistics) target += one[3 * row + 2];
     whole.span<double>()[3 * row] = largest;
     whole.span<double>()[3 * row + 1] = sum;
     const double loss = targets.span<std::int32_t>()[row] == kIgnoredTarget ? 0 : std::log(sum) + largest - target;
     CHECK(std::abs(loss - losses.span<double>()[row]) < 1e-13);
   }
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    const std::int64_t first = borders[p], columns = borders[p + 1] - first;
-    cross_entropy_gradient(parts[p], whole, targets, {.first = first, .whole = V}, 0.25);
-    double worst = 0;
-    for (std::int64_t i = 0; i < R * columns; ++i)
-      worst = std::max(
-          worst, std::abs(parts[p].span<double>()[i] - gradient.span<double>()[i / columns * V + first + i % columns]));
-    CHECK(worst < 1e-14);
+  for (const Range part : parts) {
+    const Tensor own = columns_of(logits, part.begin, part.count());
+    cross_entropy_gradient(own, whole, targets, {.first = part.begin, .whole = V}, 0.25);
+    CHECK(largest_difference(own, values_of(columns_of(gradient, part.begin, part.count()))) < 1e-14);
   }
 }
 
