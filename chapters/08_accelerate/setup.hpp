@@ -13,7 +13,7 @@ namespace lockstep::accelerate {
 /// launcher may choose the precision.
 [[nodiscard]] AcceleratorOptions accelerator_options(const run::TrainOptions& options);
 
-/// What a run does on every rank for the loop over `net`, so that the loop need not: averages the loss, reports the
+/// Lets a run do on every rank what the loop over `net` would do otherwise: it averages the loss, reports the
 /// exposed communication, compares the replicas when it is due, lets a gradient scaler skip steps, and saves with each
 /// checkpoint what decides how gradients are added and scaled (the order of the buckets, the scaler).
 /// @param accelerator, net  Outlive the run.

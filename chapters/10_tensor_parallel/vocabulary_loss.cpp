@@ -39,7 +39,7 @@ RowStatistics<T> joined(std::span<const RowStatistics<T>> all, std::size_t row, 
   return whole;
 }
 
-// What all ranks know of the rows of the whole logits.
+// Statistics of the whole rows, from those of all ranks.
 struct WholeRows {
   Tensor statistics;  // [R, 3], of the device of the logits
   double losses = 0;  // of all rows together

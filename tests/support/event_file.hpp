@@ -111,8 +111,8 @@ inline std::vector<std::string> records_of(std::string file) {
 /// Values by step and tag.
 using EventScalars = std::map<std::int64_t, std::map<std::string, float>>;
 
-/// What TensorBoard shows of a folder: its files in the order of their names, without the steps that a later session
-/// has begun anew. @throws FormatError  As records_of(), or a file does not begin with its version.
+/// The values that TensorBoard shows for a folder: its files in the order of their names, without the steps that a
+/// later session has begun anew. @throws FormatError  As records_of(), or a file does not begin with its version.
 inline EventScalars read_event_files(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::directory_iterator(folder))

@@ -85,7 +85,7 @@ Values with_group(comm::ProcessGroup& group, std::string_view collective) {
   return is_dealt_out ? part : result_in(all, collective, rank);
 }
 
-// What `from` sends to `to` if every message goes directly to its destination.
+// The parts that `from` sends to `to` if every message goes directly to its destination.
 Parts sent_directly(std::string_view collective, int from, int to, int world_size) {
   if (collective == "all_reduce" || (collective == "broadcast" && from == kRoot) ||
       (collective == "reduce" && to == kRoot))

@@ -54,7 +54,7 @@ Matrix rows_of(const Matrix& a, std::int64_t begin, std::int64_t end) {
   return transposed(columns_of(transposed(a), begin, end));
 }
 
-// What a rank has: its columns of A, its rows of B, and what it computes with them.
+// A rank's columns of A and rows of B, and the matrices that it computes with them.
 struct Rank {
   std::int64_t begin, end;  // of the hidden channels
   Matrix a, b;  // [C, H/t], [H/t, C]
@@ -65,7 +65,7 @@ struct Cost {
   std::int64_t all_reduces = 0, bytes_sent = 0;  // by each rank
 };
 
-// What every rank has afterwards: the sum of all ranks' matrices.
+// Gives every rank the sum of all ranks' matrices.
 Matrix all_reduce(const std::vector<Matrix>& parts, Cost& cost) {
   Matrix sum = parts.front();
   for (std::size_t rank = 1; rank < parts.size(); ++rank) {

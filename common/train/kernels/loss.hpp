@@ -25,9 +25,9 @@ void softmax_cross_entropy(const Tensor& losses, const Tensor& logits, const Ten
 /// Like softmax_cross_entropy without the gradient: `logits` stay unchanged (evaluation).
 void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor& targets);
 
-/// What a rank with some columns of the logits knows of each row: its largest logit, the sum of e^(logit - largest),
-/// and the logit of the target, or 0 if another rank has that column. Put together they give the loss of the whole row:
-/// log(sum) + largest - logit of the target.
+/// Three numbers of each row, from the columns of the logits that a rank has: its largest logit, the sum of e^(logit -
+/// largest), and the logit of the target, or 0 if another rank has that column. Put together they give the loss of the
+/// whole row: log(sum) + largest - logit of the target.
 ///
 /// @param statistics  [R, 3]; zeros for ignored rows.
 /// @param logits      [..., columns].

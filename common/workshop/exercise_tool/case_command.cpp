@@ -28,7 +28,7 @@ int list(const fs::path& root, const std::vector<DetectiveCase>& cases, const st
     text += concat("\n", chapter, "\n", case_list(root, cases, chapter));
   }
   if (text.empty()) throw UsageError(concat("chapter ", number, " has no cases  (./lockstep case lists them all)"));
-  // What to do comes last: the list is longer than some terminals.
+  // The next command comes last: the list is longer than some terminals.
   std::cout << "Each case is a program with one thing wrong in it.\n"
             << text << "\nnext: ./lockstep case " << example << "  (run it, and see what an engineer would see)\n"
             << "then: ./lockstep case " << example << " --answer CAUSE --line N  (say what is wrong)\n";

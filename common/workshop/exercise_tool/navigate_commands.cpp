@@ -112,7 +112,7 @@ std::size_t title_columns(const Workspace& workspace, std::size_t columns) {
   return std::min(longest, columns > others + kLeast ? columns - others : kLeast);
 }
 
-// "12 of 50 passed", and behind it those of the lecturer, if there are any.
+// "12 of 50 passed", then those of the lecturer, if there are any.
 std::string passed_text(const Workspace& workspace) {
   struct Count {
     int passed = 0, all = 0;

@@ -71,7 +71,7 @@ TEST_CASE("event files are records with checksums, and events as TensorBoard's s
                        {"learning_rate", 0.1F}, {"loss", 2.3125F}, {"train/loss \xC3\xA4", -1e-3F}});
 }
 
-TEST_CASE("JSON lines keep every bit, and a second tracker goes on behind the first", "[run][tracker]") {
+TEST_CASE("JSON lines keep every bit, and a second tracker appends to the first one's records", "[run][tracker]") {
   const test::TemporaryFolder folder;
   run::make_tracker("jsonl", folder.path())->log({{"loss", 0.1 + 0.2}, {"x", NAN}}, 3);
   run::make_tracker("jsonl", folder.path())->log({{"loss", 1e300}}, 4);
