@@ -40,8 +40,8 @@ Variable conv1d_of_gathered(const Variable& given, const Variable& weight, const
 }  // namespace
 
 Range share_of(std::int64_t count, const Group& group) {
-  const std::int64_t rank = group.rank(), ranks = group.world_size();
-  return {count * rank / ranks, count * (rank + 1) / ranks};
+  const auto border = [&](std::int64_t rank) { return count * rank / group.world_size(); };
+  return {border(group.rank()), border(group.rank() + 1)};
 }
 
 Slice columns_of_rank(const Shape& whole, int packed, const Group& group) {

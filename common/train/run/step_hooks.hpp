@@ -13,7 +13,7 @@ namespace lockstep::run {
 
 class Run;
 
-/// Given to a Run by a library that makes such a loop right for several ranks (accelerate::hooks_of()). Each function
+/// Given to a Run by a library that makes such a loop right for several ranks (accelerate::step_hooks()). Each function
 /// may be empty. The run calls them on every rank.
 struct StepHooks {
   comm::ProcessGroup& group;  ///< The run's ranks. Outlives the run.

@@ -29,16 +29,16 @@ Variable sum_over_ranks(const Variable& partial, Collectives& group) {
 void sum_partial_gradients(std::span<const Variable> parameters, Collectives& group) {
   // SOLUTION(10.2) sum_partial_gradients: all gradients side by side, one all-reduce, and back
   std::vector<float> all;
-  for (const Variable& parameter : parameters) {
-    if (!parameter.has_gradient()) continue;
-    const std::span<const float> gradient = parameter.gradient().span<float>();
+  for (const Variable& norm : parameters) {
+    if (!norm.has_gradient()) continue;
+    const std::span<const float> gradient = norm.gradient().span<float>();
     all.insert(all.end(), gradient.begin(), gradient.end());
   }
   group.all_reduce(all).synchronize();
   auto from = all.begin();
-  for (const Variable& parameter : parameters) {
-    if (!parameter.has_gradient()) continue;
-    const std::span<float> gradient = parameter.gradient().span<float>();
+  for (const Variable& norm : parameters) {
+    if (!norm.has_gradient()) continue;
+    const std::span<float> gradient = norm.gradient().span<float>();
     std::ranges::copy_n(from, std::ssize(gradient), gradient.begin());
     from += std::ssize(gradient);
   }
