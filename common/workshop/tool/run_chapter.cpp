@@ -111,8 +111,11 @@ int run_chapter(const Arguments& arguments) {
   if (!request.program && arguments.size() > 1) {
     const std::string number = chapter.filename().string().substr(0, 2);
     const auto trainer = std::ranges::find(kTrainers, number, &Trainer::chapter);
-    if (trainer != kTrainers.end() && trainer->command != nullptr)
-      return trainer->command({arguments.begin() + 1, arguments.end()});
+    if (trainer != kTrainers.end() && trainer->command != nullptr) {
+      Arguments options(arguments.begin() + 1, arguments.end());
+      if (const auto divider = std::ranges::find(options, "--"); divider != options.end()) options.erase(divider);
+      return trainer->command(options);  // which takes the launcher's options and the trainer's together
+    }
     if (trainer != kTrainers.end()) request.program = trainer->program;
   }
   if (!request.program) {

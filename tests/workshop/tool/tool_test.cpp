@@ -66,6 +66,7 @@ TEST_CASE("a wrong command, option or value is answered with what was meant, and
       {{"run", "02", "ring_step"}, "chapter 02 has no program ring_step; did you mean ring_steps?"},
       {{"run", "47"}, "there is no chapter 47"},
       {{"run", "06", "--no-snyc"}, "lockstep train: unknown option --no-snyc; did you mean --no-sync?"},
+      {{"run", "06", "--nproc", "2", "--", "--no-snyc"}, "lockstep train: unknown option --no-snyc; did you mean"},
       {{"data", "tinyshakespear"}, "did you mean tinyshakespeare?"},
       {{"bench", "no-such-thing"}, "no benchmark called no-such-thing"},
   };
