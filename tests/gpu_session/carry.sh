@@ -59,7 +59,7 @@ done
 
 cp -r tests/gpu_session/session.sh tests/gpu_session/session "$new/"
 rm -rf "$new/session/__pycache__"
-cp tests/bench/peers/torch_gpt.py "$new/session/"
+cp tests/bench/peers/torch_gpt.py tests/bench/peers/torch_operations.py "$new/session/"
 cp -r tests/gpu/emulator/planted "$pack/"
 rm "$pack/planted/CMakeLists.txt" "$pack"/planted/*.cpp
 cp common/gpu/device/tensor_core.hpp "$pack/include/device/"  # which planted programs include

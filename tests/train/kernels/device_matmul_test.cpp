@@ -46,6 +46,8 @@ TEST_CASE("device products of every layout and type agree with float64", "[kerne
             matmul(expected, doubled(a), a_transpose, doubled(b), b_transpose, write);
             // K products of order 1 and their sum of order sqrt(K), in any order; the store rounds once.
             const double bound = 4 * static_cast<double>(K + 2) * 0x1p-24 + roundoff_of(out_type);
+            CAPTURE(name_of(in), name_of(out_type), M, N, K, a_transpose == Transpose::kYes,
+                    b_transpose == Transpose::kYes, write == Write::kAdd);
             CHECK(worst_error(device.get(out), expected) <= bound);
           }
         }
