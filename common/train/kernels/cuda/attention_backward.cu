@@ -30,6 +30,14 @@ struct AttentionBackward {
 
 constexpr int kDeltaRows = 8;  // warps of a block
 
+/// Blocks that share a processor. On Hopper two fit into its shared memory, and 128 registers a thread cost no float32
+/// kernel a spill; on other GPUs they would.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900
+constexpr int kBlocksOfProcessor = 2;
+#else
+constexpr int kBlocksOfProcessor = 0;  // as many as the compiler likes
+#endif
+
 /// deltas[b, h, i] = out_gradient[b, i, h] . out[b, i, h]: subtracted from a probability's gradient to get the score's.
 /// Launch: blocks_for(B T H, 8) blocks of 8 warps, one a row of a head. Traffic: reads both arrays once.
 template <typename S>
@@ -67,7 +75,7 @@ __device__ inline QueryRow query_row(const AttentionBackward<S>& p, std::int64_t
 /// its columns queries. Traffic: reads k, v once, q and out_gradient once for each tile of keys that they see (from the
 /// second-level cache), writes both gradients once. Four tile products.
 template <int kD, typename S>
-__global__ void __launch_bounds__(kAttentionThreads) attend_backward_keys(AttentionBackward<S> p) {
+__global__ void __launch_bounds__(kAttentionThreads, kBlocksOfProcessor) attend_backward_keys(AttentionBackward<S> p) {
   using Sizes = TileSizes<kD>;
   constexpr int kTile = Sizes::kTile, kPart = Sizes::kPart;
   float* const keys = dynamic_shared<float>();
@@ -142,7 +150,8 @@ __global__ void __launch_bounds__(kAttentionThreads) attend_backward_keys(Attent
 /// and out_gradient once, k and v once for each tile of queries that sees them, writes the gradient once. Three tile
 /// products.
 template <int kD, typename S>
-__global__ void __launch_bounds__(kAttentionThreads) attend_backward_queries(AttentionBackward<S> p) {
+__global__ void __launch_bounds__(kAttentionThreads, kBlocksOfProcessor)
+    attend_backward_queries(AttentionBackward<S> p) {
   using Sizes = TileSizes<kD>;
   constexpr int kTile = Sizes::kTile, kPart = Sizes::kPart;
   float* const queries = dynamic_shared<float>();
