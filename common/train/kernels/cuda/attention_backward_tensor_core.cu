@@ -25,7 +25,7 @@ constexpr int kTileElements = kCoreTile* kCoreStride<kD>;
 /// and of gradients each, so that the next ones arrive (cp.async) while these are multiplied. Traffic: reads k, v once,
 /// q and out_gradient once for each tile of keys that they see (from the second-level cache), writes both gradients
 /// once. Four tile products. Requires compute capability 8.0.
-template <int kD, typename S>
+template <int kD, bool kDrops, typename S>
 __global__ void __launch_bounds__(kCoreThreads) attend_backward_keys_on_tensor_cores(CoreBackward<S> p) {
   S* const keys = dynamic_shared<S>();
   S* const values = keys + kTileElements<kD>;
@@ -80,11 +80,7 @@ __global__ void __launch_bounds__(kCoreThreads) attend_backward_keys_on_tensor_c
       if (step == place.tile) hide_later_keys<-1, 1>(scores, first_column - row);
       const QueryStatistics* const from = statistics + step % 2 * kCoreTile + first_column;
       const std::int64_t i = step * kCoreTile + first_column, j = first + row;
-      if (p.dropout.sample_ids == nullptr) {
-        differentiate_columns<false>(scores, gradients, p, place, from, i, j);
-      } else {
-        differentiate_columns<true>(scores, gradients, p, place, from, i, j);
-      }
+      differentiate_columns<kDrops>(scores, gradients, p, place, from, i, j);
       add_weighted_core_rows<kD>(value_sums, scores, gradient_rows);
       add_weighted_core_rows<kD>(key_sums, gradients, query_rows);
     }
@@ -102,7 +98,7 @@ __global__ void __launch_bounds__(kCoreThreads) attend_backward_keys_on_tensor_c
 /// Launch and shared memory: as attend_backward_keys_on_tensor_cores, with two tiles of keys and of values each. The
 /// blocks with the most keys come first. Traffic: reads q and out_gradient once, k and v once for each tile of queries
 /// that sees them, writes the gradient once. Three tile products. Requires compute capability 8.0.
-template <int kD, typename S>
+template <int kD, bool kDrops, typename S>
 __global__ void __launch_bounds__(kCoreThreads) attend_backward_queries_on_tensor_cores(CoreBackward<S> p) {
   S* const queries = dynamic_shared<S>();
   S* const out_gradients = queries + kTileElements<kD>;
@@ -147,11 +143,7 @@ __global__ void __launch_bounds__(kCoreThreads) attend_backward_queries_on_tenso
       const int first_column = begin + 2 * place.t;
       if (step == place.tile) hide_later_keys<1, -1>(scores, row - first_column);
       const std::int64_t j = step * kCoreTile + first_column;
-      if (p.dropout.sample_ids == nullptr) {
-        differentiate_rows<false>(scores, gradients, p, place, statistics, i, j);
-      } else {
-        differentiate_rows<true>(scores, gradients, p, place, statistics, i, j);
-      }
+      differentiate_rows<kDrops>(scores, gradients, p, place, statistics, i, j);
       add_weighted_core_rows<kD>(sums, gradients, key_rows);
     }
   }
@@ -161,16 +153,19 @@ __global__ void __launch_bounds__(kCoreThreads) attend_backward_queries_on_tenso
                       p.length - begin);
 }
 
-template <int kD, typename S>
+template <int kD, bool kDrops, typename S>
 void launch_backward(const CoreBackward<S>& p, std::int64_t samples, cudaStream_t stream) {
   constexpr std::size_t kBytes = 6 * std::size_t{kTileElements<kD>} * sizeof(S);
   constexpr std::size_t kKeysBytes = kBytes + 2 * kCoreTile * sizeof(QueryStatistics);
   const dim3 grid(static_cast<unsigned int>(blocks_for(p.length, kCoreTile)), static_cast<unsigned int>(p.heads),
-                  static_cast<unsigned int>(samples));
-  allow_shared_memory(attend_backward_keys_on_tensor_cores<kD, S>, kKeysBytes);
-  cuda_check(launch(attend_backward_keys_on_tensor_cores<kD, S>, grid, dim3(kCoreThreads), kKeysBytes, stream, p));
-  allow_shared_memory(attend_backward_queries_on_tensor_cores<kD, S>, kBytes);
-  cuda_check(launch(attend_backward_queries_on_tensor_cores<kD, S>, grid, dim3(kCoreThreads), kBytes, stream, p));
+                  static_cast<unsigned int>(samples)),
+      block(kCoreThreads);
+  const auto keys = attend_backward_keys_on_tensor_cores<kD, kDrops, S>;
+  allow_shared_memory(keys, kKeysBytes);
+  cuda_check(launch(keys, grid, block, kKeysBytes, stream, p));
+  const auto queries = attend_backward_queries_on_tensor_cores<kD, kDrops, S>;
+  allow_shared_memory(queries, kBytes);
+  cuda_check(launch(queries, grid, block, kBytes, stream, p));
 }
 
 }  // namespace
@@ -192,8 +187,11 @@ void attention_backward_on_tensor_cores(Array qkv_gradient, ConstArray out_gradi
                           .head_size = head_size,
                           .scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_size))),
                           .is_aligned = are_rows_aligned<S>(head_size, qkv_gradient.data, qkv.data, out_gradient.data)};
-  on_padded_head_size(head_size,
-                      [&](auto padded) { launch_backward<decltype(padded)::value>(p, samples, context.stream); });
+  on_padded_head_size(head_size, [&](auto padded) {
+    constexpr int kD = decltype(padded)::value;
+    if (p.dropout.sample_ids == nullptr) return launch_backward<kD, false>(p, samples, context.stream);
+    launch_backward<kD, true>(p, samples, context.stream);
+  });
 }
 
 }  // namespace LOCKSTEP_KERNEL_NAMESPACE
