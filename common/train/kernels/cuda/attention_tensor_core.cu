@@ -3,7 +3,7 @@
 // j: key.
 // @source Dao, "FlashAttention-2", ICLR 2024, algorithm 1.
 #include "kernels/cuda/attention.hpp"
-#include "kernels/cuda/attention_tensor_core.cuh"
+#include "kernels/cuda/attention_core_products.cuh"
 #include "kernels/cuda/operations.hpp"
 #include "kernels/cuda/random.cuh"
 #include "kernels/cuda/sums.cuh"
@@ -13,9 +13,6 @@ namespace lockstep::kernels::cuda {
 inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 
 namespace {
-
-constexpr float kLog2E = 1.4426950408889634F, kLn2 = 0.6931471805599453F;
-constexpr float kInfinity = __builtin_huge_valf();
 
 /// Pointers and sizes of one call on elements of type S.
 template <typename S>
@@ -174,18 +171,7 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_tensor_cores(CoreForwa
       drop(s, p.dropout, static_cast<std::uint64_t>(p.dropout.sample_ids[sample]),
            (head * p.length + i) * p.length + step * kCoreTile + 2 * t, p.length);
     }
-#pragma unroll
-    for (int part = 0; part < kCoreParts; part += 2) {  // a product's fragments are the next one's left factor
-      const std::uint32_t left[4] = {packed<S>(s[part][0], s[part][1]), packed<S>(s[part][2], s[part][3]),
-                                     packed<S>(s[part + 1][0], s[part + 1][1]),
-                                     packed<S>(s[part + 1][2], s[part + 1][3])};
-#pragma unroll
-      for (int c = 0; c < kD / 16; ++c) {
-        std::uint32_t right[4];
-        load_right<kD>(right, value_tile + 8 * part * kCoreStride<kD>, c);
-        multiply_pair<S>(sums[2 * c], sums[2 * c + 1], left, right);
-      }
-    }
+    add_weighted_core_rows<kD>(sums, s, value_tile);
     __syncthreads();  // all have read these tiles; the copies of the step after next go there
   }
 
