@@ -16,6 +16,13 @@ namespace {
 /// Columns of scores that are in registers at a time: 8 a part.
 constexpr int kParts = 4;
 
+/// Blocks that should fit on a multiprocessor: the compiler then takes fewer registers, but never so few that it
+/// spills.
+template <int kD, bool kDrops>
+constexpr int kKeyBlocks = kD <= 64 && !kDrops ? 3 : 1;
+template <int kD, bool kDrops>
+constexpr int kQueryBlocks = kD <= 64 && !kDrops ? 4 : 1;
+
 template <int kD>
 constexpr int kTileElements = kCoreTile* kCoreStride<kD>;
 
@@ -26,7 +33,8 @@ constexpr int kTileElements = kCoreTile* kCoreStride<kD>;
 /// q and out_gradient once for each tile of keys that they see (from the second-level cache), writes both gradients
 /// once. Four tile products. Requires compute capability 8.0.
 template <int kD, bool kDrops, typename S>
-__global__ void __launch_bounds__(kCoreThreads) attend_backward_keys_on_tensor_cores(CoreBackward<S> p) {
+__global__ void __launch_bounds__(kCoreThreads, (kKeyBlocks<kD, kDrops>))
+    attend_backward_keys_on_tensor_cores(CoreBackward<S> p) {
   S* const keys = dynamic_shared<S>();
   S* const values = keys + kTileElements<kD>;
   S* const queries = values + kTileElements<kD>;                                                       // [2] tiles
@@ -99,7 +107,8 @@ __global__ void __launch_bounds__(kCoreThreads) attend_backward_keys_on_tensor_c
 /// blocks with the most keys come first. Traffic: reads q and out_gradient once, k and v once for each tile of queries
 /// that sees them, writes the gradient once. Three tile products. Requires compute capability 8.0.
 template <int kD, bool kDrops, typename S>
-__global__ void __launch_bounds__(kCoreThreads) attend_backward_queries_on_tensor_cores(CoreBackward<S> p) {
+__global__ void __launch_bounds__(kCoreThreads, (kQueryBlocks<kD, kDrops>))
+    attend_backward_queries_on_tensor_cores(CoreBackward<S> p) {
   S* const queries = dynamic_shared<S>();
   S* const out_gradients = queries + kTileElements<kD>;
   S* const keys = out_gradients + kTileElements<kD>;  // [2] tiles

@@ -2,6 +2,7 @@
 /// @file
 /// What a lane does with scores in the backward pass of attention on tensor cores. A lane has the elements (g, 2 t),
 /// (g, 2 t + 1), (g + 8, 2 t) and (g + 8, 2 t + 1) of each part of 16 x 8 scores, g = lane / 4, t = lane % 4.
+#include "device/fast_math.hpp"
 #include "kernels/cuda/attention.hpp"
 #include "kernels/cuda/attention_tensor_core.cuh"
 #include "kernels/cuda/random.cuh"
@@ -58,7 +59,7 @@ __device__ inline std::uint64_t sample_id_of(const CoreBackward<S>& p, const Pla
 template <bool kDrops>
 __device__ inline void differentiate(float& score, float& gradient, const QueryStatistics& query, float scale,
                                      float factor) {
-  const float probability = exp2f(score * scale - query.log_sum_exp);
+  const float probability = device::exp2_approximate(score * scale - query.log_sum_exp);
   if constexpr (kDrops) gradient = thinned(gradient, factor);
   gradient = probability * (gradient - query.delta);
   score = kDrops ? thinned(probability, factor) : probability;
