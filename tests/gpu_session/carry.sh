@@ -27,6 +27,7 @@ while [ $# -gt 0 ]; do
 done
 
 cd "$root"
+mkdir -p build
 launchers=()
 command -v ccache >/dev/null && launchers=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
 cmake --preset carry "${launchers[@]}" >"$root/build/carry.log" 2>&1 || { tail -n 20 "$root/build/carry.log" >&2; exit 1; }
