@@ -65,6 +65,7 @@ cp -r tests/gpu/emulator/planted "$pack/"
 rm "$pack/planted/CMakeLists.txt" "$pack"/planted/*.cpp
 cp common/gpu/device/tensor_core.hpp "$pack/include/device/"  # which planted programs include
 cp common/train/data/course_text_v2.txt common/train/data/course_text_v2.txt.sha256 "$pack/data/"
+cp tests/train/nn/pytorch_llama.json "$pack/data/"
 cp "$build/gpu_tests.txt" "$pack/"
 changes=$(git status --porcelain 2>/dev/null | head -n 1)
 echo "commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)${changes:+ with changes}, built $(date -u +%Y-%m-%dT%H:%MZ) for sm_90 and x86-64-v3" >"$pack/CARRIED"

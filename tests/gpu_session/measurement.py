@@ -55,8 +55,9 @@ def main():
     for archive in sys.argv[1:]:
         data, made = steps_of(archive)
         machine = data["machine"] or machine
-        # A step that an earlier machine has passed stays, unless it was done again.
-        steps |= {step["name"]: step for step in data["steps"] if step["verdict"] != "not reached"}
+        for step in data["steps"]:  # what an earlier session has passed stays, unless it was passed again
+            if step["verdict"] == "passed" or steps.get(step["name"], {}).get("verdict") != "passed":
+                steps[step["name"]] = step
     machine.pop("libraries", None)
     print(json.dumps({"title": "kernels, training and checkers on one GPU", "date": made.isoformat(),
                       "command": "tests/gpu_session/carry.sh, then session.sh all on that machine", "machine": machine,

@@ -200,6 +200,7 @@ class Runner:
 
     def environment(self, **variables):
         return {**os.environ, "LD_LIBRARY_PATH": ":".join(self.found.folders), "LOCKSTEP_REQUIRE_GPU": "1",
+                "LOCKSTEP_TEST_RECORDS": str(self.carried / "data"),
                 "LOCKSTEP_COURSE_TEXT": str(self.carried / "data" / "course_text_v2.txt"),
                 "PYTHONUNBUFFERED": "1", **{name: str(value) for name, value in variables.items()}}
 
