@@ -51,8 +51,7 @@ __global__ void __launch_bounds__(kCoreThreads, (kKeyBlocks<kD, kDrops>))
                        valid, p.head_size, p.is_aligned);
     device::cp_async_commit();
   };
-  const int own_query =
-      static_cast<int>(threadIdx.x);  // whose statistics this thread reads, if it is one of the tile's
+  const int own_query = static_cast<int>(threadIdx.x);  // this thread reads its statistics, if the tile has it
   const auto statistics_at = [&](std::int64_t step) {
     return statistics_of(p, place, own_query < kCoreTile ? step * kCoreTile + own_query : p.length);
   };

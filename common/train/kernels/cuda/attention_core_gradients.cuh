@@ -32,7 +32,7 @@ struct alignas(8) QueryStatistics {
   float delta;
 };
 
-/// What a block works on, and what a lane does in it (g = lane / 4, t = lane % 4).
+/// What a block and a lane work on.
 struct Place {
   std::int64_t sample, head, tile;
   int warp, g, t;
@@ -50,9 +50,12 @@ __device__ inline QueryStatistics statistics_of(const CoreBackward<S>& p, const 
   return {p.log_sum_exp[at] * kLog2E, p.deltas[at]};
 }
 
-template <typename S>
-__device__ inline std::uint64_t sample_id_of(const CoreBackward<S>& p, const Place& place) {
-  return static_cast<std::uint64_t>(p.dropout.sample_ids[place.sample]);
+/// The factors of query i's probabilities for keys j, j + 16, ...
+template <int kCount, typename S>
+__device__ inline void get_factors(float (&factors)[kCount], const CoreBackward<S>& p, const Place& place,
+                                   std::int64_t i, std::int64_t j) {
+  const auto sample_id = static_cast<std::uint64_t>(p.dropout.sample_ids[place.sample]);
+  strided_factors(factors, p.dropout, sample_id, (place.head * p.length + i) * p.length + j);
 }
 
 /// Turns a score into its probability, thinned, and the gradient of that into the gradient of the score.
@@ -79,10 +82,7 @@ __device__ inline void differentiate_columns(float (&scores)[kParts][4], float (
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         float factor[1] = {1.0F};
-        if constexpr (kDrops) {
-          const std::int64_t row = place.head * p.length + i + 8 * part + e;
-          strided_factors(factor, p.dropout, sample_id_of(p, place), row * p.length + j + 8 * r);
-        }
+        if constexpr (kDrops) get_factors(factor, p, place, i + 8 * part + e, j + 8 * r);
         differentiate<kDrops>(scores[part][2 * r + e], gradients[part][2 * r + e], query, p.scale * kLog2E, factor[0]);
       }
     }
@@ -99,10 +99,7 @@ __device__ inline void differentiate_rows(float (&scores)[kParts][4], float (&gr
   for (int at = 0; at < 8; ++at) {
     const int r = at / 4, parity = at / 2 % 2, e = at % 2;
     float factors[kParts / 2] = {};
-    if constexpr (kDrops) {
-      const std::int64_t row = place.head * p.length + i + 8 * r;
-      strided_factors(factors, p.dropout, sample_id_of(p, place), row * p.length + j + 8 * parity + e);
-    }
+    if constexpr (kDrops) get_factors(factors, p, place, i + 8 * r, j + 8 * parity + e);
 #pragma unroll
     for (int k = 0; k < kParts / 2; ++k) {
       const int part = 2 * k + parity;
