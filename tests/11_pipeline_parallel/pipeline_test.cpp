@@ -113,6 +113,40 @@ TEST_CASE("so it does in bfloat16, with activation checkpointing, and over TCP",
   if (!test.bf16) check_steps(found.front(), expected);  // with 8 bits, a last bit of wte moves a loss by more
 }
 
+namespace {
+
+// Copies the gradient of a parameter whenever it is said to be complete.
+class GradientCopy : public autograd::GradientObserver {
+ public:
+  std::vector<float> elements;
+
+  void on_gradient_ready(autograd::Variable& parameter) override {
+    const auto gradient = parameter.gradient().span<float>();
+    elements.assign(gradient.begin(), gradient.end());
+  }
+  void on_backward_end() override {}
+};
+
+}  // namespace
+
+TEST_CASE("the table's gradient is complete when the first stage's last backward pass reaches it",
+          "[pipeline_parallel][multirank]") {
+  const PipelineCase test{.micro_batches = 3};
+  const auto copies = test::run_ranks_for<std::vector<float>>(2, [&](comm::JobContext job) {
+    const auto group = ring::make_shared_memory_process_group(std::move(job));
+    const pipeline::BorrowingLayers layers;
+    const nn::GptPart model(test.config(), 7, pipeline::blocks_of(test.config(), *group), layers);
+    pipeline::Pipeline stages(model, *group, test.kind);
+    GradientCopy copy;
+    model.table().weight().add_observer(&copy);
+    const data::Batch batch = test::batch_of_step(0);
+    (void)stages.run(run::split_batch(batch, test.micro_batches, 5, 0));
+    model.table().weight().remove_observer(&copy);
+    return copy.elements;
+  });
+  CHECK(test::difference(copies[0], expected_of(test).gradients.at("wte.weight")) < 1e-6);
+}
+
 TEST_CASE("blocks are divided nearly equally, and a part with others is refused", "[pipeline_parallel][multirank]") {
   const nn::GptConfig config = PipelineCase{}.config();
   const auto blocks = test::run_ranks_for<std::pair<std::int64_t, std::int64_t>>(3, [&](comm::JobContext job) {

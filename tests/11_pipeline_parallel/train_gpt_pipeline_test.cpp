@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "run/rank_summary.hpp"
 #include "support/catch.hpp"
 #include "support/training_job.hpp"
 
@@ -59,8 +60,9 @@ TEST_CASE("as a pipeline of 2, 3 and 4 ranks, a GPT trains as on one", "[pipelin
                              Case{4, "1f1b", "6"});
   INFO(test.ranks << " ranks, " << test.schedule << ", " << test.micro_batches << " micro-batches");
   const Job found;
-  require_success(train(found, test.ranks,
-                        {"--steps", "5", "--schedule", test.schedule, "--accumulation-steps", test.micro_batches}));
+  require_success(
+      train(found, test.ranks,
+            {"--steps", "5", "--pipeline-schedule", test.schedule, "--accumulation-steps", test.micro_batches}));
   check_follows(found, expected_with(test.micro_batches));
 }
 
@@ -70,7 +72,7 @@ TEST_CASE("at one rank it writes the baseline's bits", "[pipeline_parallel][pair
                                          Options{"--optimizer", "sgd", "--bf16"});
   const Job expected, found;
   require_success(train(expected, 0, options));
-  require_success(train(found, 1, options + Options{"--schedule", "gpipe"}));
+  require_success(train(found, 1, options + Options{"--pipeline-schedule", "gpipe"}));
   test::check_equal(found, expected);
 }
 
@@ -107,6 +109,34 @@ TEST_CASE("every option of the trainer works in a pipeline", "[pipeline_parallel
   CHECK(job.metrics().back().sample_ids.size() == 12);
 }
 
+namespace {
+
+double largest_peak_mib(const Job& job, int ranks) {
+  double largest = 0;
+  for (const run::RankSummary& rank : run::read_summaries(job.run(), ranks))
+    largest = std::max(largest, rank.counted_peak_mib);
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("a model that does not fit on one rank trains on four", "[pipeline_parallel][memory][multirank]") {
+  const Options options{"--steps", "2", "--accumulation-steps", "6"};
+  const Job one, four;
+  require_success(train(one, 1, options));
+  require_success(train(four, 4, options));
+  const double on_one = largest_peak_mib(one, 1), on_four = largest_peak_mib(four, 4);
+  INFO(on_one << " MiB on one rank, " << on_four << " MiB on each of four");
+  CHECK(on_four < 0.6 * on_one);
+  const Options limited =
+      options + Options{"--memory-limit", std::to_string(static_cast<int>((on_one + on_four) / 2)) + "MiB"};
+  const Job full, divided;
+  const test::Finished refused = train(full, 1, limited);
+  CHECK(refused.exit_code != 0);
+  CHECK_THAT(refused.err, ContainsSubstring("memory limit"));
+  require_success(train(divided, 4, limited));
+}
+
 TEST_CASE("what a pipeline cannot do is refused in a sentence", "[pipeline_parallel]") {
   const Job job;
   const auto refusal = [&](int ranks, const Options& options) {
@@ -115,7 +145,7 @@ TEST_CASE("what a pipeline cannot do is refused in a sentence", "[pipeline_paral
     return finished.out + finished.err;
   };
   CHECK_THAT(refusal(5, {}), ContainsSubstring("5 ranks for 4 blocks: every stage needs one; use at most 4 ranks"));
-  CHECK_THAT(refusal(2, {"--schedule", "zero-bubble"}), ContainsSubstring("1f1b"));
+  CHECK_THAT(refusal(2, {"--pipeline-schedule", "zero-bubble"}), ContainsSubstring("1f1b"));
   CHECK_THAT(refusal(2, {"--no-sync"}), ContainsSubstring("--no-sync is for train_gpt_ddp"));
   CHECK_THAT(refusal(2, {"--compress-gradients", "bf16"}),
              ContainsSubstring("--compress-gradients is for train_gpt_ddp"));

@@ -25,7 +25,7 @@ def systems_of(size, models):
     if "tutorial" not in models:  # its 127 positions cannot be divided
         systems.append(("tensor, sequence", size, divided, ["--sequence-parallel"]))
     for schedule in ("1f1b", "naive"):
-        systems.append((f"pipeline, {schedule}", size, staged, ["--schedule", schedule, "--accumulation-steps", "8"]))
+        systems.append((f"pipeline, {schedule}", size, staged, ["--pipeline-schedule", schedule, "--accumulation-steps", "8"]))
     return systems
 
 

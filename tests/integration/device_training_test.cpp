@@ -127,9 +127,10 @@ TEST_CASE("train_gpt_pipeline trains on devices what train_gpt_single trains on 
   const Training expected = train(folder.path(), 0, halves);
   for (const char* const schedule : {"gpipe", "1f1b"}) {
     INFO(schedule);
-    check_equal(expected, train(folder.path(), 2,
-                                {"--accumulation-steps", "2", "--schedule", schedule, "--device", device_option()},
-                                "train_gpt_pipeline"));
+    check_equal(expected,
+                train(folder.path(), 2,
+                      {"--accumulation-steps", "2", "--pipeline-schedule", schedule, "--device", device_option()},
+                      "train_gpt_pipeline"));
   }
 }
 

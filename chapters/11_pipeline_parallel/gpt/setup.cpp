@@ -25,8 +25,8 @@ void require_enough_blocks(const Options& options, std::int64_t ranks) {
 
 run::OptionList list_options(Options& options) {
   return run::join({run::list_options(static_cast<run::TrainOptions&>(options)),
-                    {{.field = &options.schedule,
-                      .name = "--schedule",
+                    {{.field = &options.pipeline_schedule,
+                      .name = "--pipeline-schedule",
                       .help = "Order of the micro-batches' passes: naive, gpipe or 1f1b; there are "
                               "--accumulation-steps micro-batches",
                       .check = one_of(schedule_kinds()),

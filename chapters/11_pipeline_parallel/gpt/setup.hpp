@@ -12,12 +12,12 @@ namespace lockstep::pipeline {
 
 /// The options of train_gpt_pipeline. The micro-batches of a step are --accumulation-steps.
 struct Options : run::TrainOptions {
-  std::string schedule = "1f1b";  ///< One of schedule_kinds().
+  std::string pipeline_schedule = "1f1b";  ///< One of schedule_kinds().
 
-  [[nodiscard]] ScheduleKind schedule_kind() const { return parse_schedule_kind(schedule); }
+  [[nodiscard]] ScheduleKind schedule_kind() const { return parse_schedule_kind(pipeline_schedule); }
 };
 
-/// As list_options() of TrainOptions, with --schedule. It is not saved: a run may be resumed with another one.
+/// As list_options() of TrainOptions, with --pipeline-schedule. It is not saved: a run may be resumed with another one.
 [[nodiscard]] run::OptionList list_options(Options& options);
 
 /// As complete() of TrainOptions. Reads the number of ranks where the launcher has put it (WORLD_SIZE).
