@@ -1,12 +1,19 @@
 // strategies: the four ways to split training among ranks, as pictures of which rank computes when, with what each rank
-// holds and sends. Lower-case letters are forward passes of micro-batches, capitals are their backward passes.
+// holds and sends. Lower-case letters are forward passes of micro-batches, capitals are their backward passes. With
+// --when or --gpus: which of them, or which combination, to take on how many GPUs.
 #include "00_why_many_gpus/strategies.hpp"
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
+#include <map>
+#include <optional>
 #include <string>
+#include <tuple>
+#include <vector>
 
+#include "00_why_many_gpus/choice.hpp"
 #include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "base/terminal.hpp"
@@ -22,6 +29,9 @@ struct Options {
   int world_size = 4;
   int micro_batches = 4;
   bool use_colour = wants_colours(STDOUT_FILENO);
+  bool when = false;
+  int gpus = 0;
+  int samples = 1024;
 };
 
 const char* explanation_of(Strategy strategy) {
@@ -89,6 +99,108 @@ void print_loads(const Options& options) {
   std::cout << '\n' << table.text();
 }
 
+std::string gb_of(double bytes) { return with_digits(bytes / 1e9, 1); }
+
+std::string percent_of(const DivisionCost& cost) {
+  return with_digits(100 * cost.time.computing / cost.time.total(), 0) + " %";
+}
+
+struct NamedModel {
+  const char* name;
+  Model model;
+};
+// The shapes of GPT-3 XL, of models with 7 and 70 billion parameters, and of GPT-3.
+const NamedModel kModels[] = {
+    {"1.3B", {.parameters = 1.3e9, .layers = 24, .hidden = 2048, .heads = 16, .sequence = 2048}},
+    {"7B", {.parameters = 7e9, .layers = 32, .hidden = 4096, .heads = 32, .sequence = 2048}},
+    {"70B", {.parameters = 70e9, .layers = 80, .hidden = 8192, .heads = 64, .sequence = 4096}},
+    {"175B", {.parameters = 175e9, .layers = 96, .hidden = 12288, .heads = 96, .sequence = 2048}}};
+constexpr int kNumbersOfGpus[] = {1, 8, 64, 1024};
+const Training kMixedPrecision{.precision = Precision::kMixed, .recompute = Recompute::kAttention};
+
+void print_cluster(const Cluster& cluster, int samples) {
+  std::cout << "GPUs with " << cluster.usable_bytes / 1e9 << " GB to use and " << cluster.peak_flops / 1e12
+            << " TFLOP/s, " << cluster.gpus_per_host << " to a host; " << cluster.within_host / 1e9
+            << " GB/s within it, " << cluster.between_hosts / 1e9 << " GB/s between hosts.\n"
+            << "A step has " << samples
+            << " samples; so many at once pass through the model. Mixed precision, Adam.\n\n";
+}
+
+// For each model and number of GPUs the strategy to take.
+void print_when(const Options& options) {
+  const Cluster cluster;
+  print_cluster(cluster, options.samples);
+  TextTable table;
+  table.add({"model and GPUs", "strategy", "at once", "GB of a GPU", "s of a step", "computing"});
+  for (const NamedModel& named : kModels) {
+    for (const int gpus : kNumbersOfGpus) {
+      const std::string name = concat(named.name, " on ", gpus);
+      if (const auto best = choose(named.model, kMixedPrecision, cluster, options.samples, gpus)) {
+        table.add({name, best->division.text(), std::to_string(best->division.micro_batch), gb_of(best->memory.total()),
+                   with_digits(best->time.total(), 2), percent_of(*best)});
+      } else {
+        table.add({name, "does not fit"});
+      }
+    }
+  }
+  std::cout << table.text();
+}
+
+// The best of each kind: the fastest that fits, or the smallest if none fits.
+std::vector<DivisionCost> best_of_kinds(const Options& options, const Cluster& cluster) {
+  const auto rank = [&](const DivisionCost& cost) {
+    const bool fits = cost.memory.total() <= cluster.usable_bytes;
+    return std::pair(!fits, fits ? cost.time.total() : cost.memory.total());
+  };
+  std::map<std::tuple<bool, bool, bool, Sharding>, DivisionCost> best;
+  for (const Division& division : possible_divisions(options.model, cluster, options.samples, options.gpus)) {
+    const DivisionCost cost = cost_of(division, options.model, kMixedPrecision, cluster, options.samples);
+    const auto [found, is_first] =
+        best.try_emplace({division.pipeline > 1, division.tensor > 1, division.data > 1, division.sharding}, cost);
+    if (!is_first && rank(cost) < rank(found->second)) found->second = cost;
+  }
+  std::vector<DivisionCost> costs;
+  for (const auto& [kind, cost] : best) costs.push_back(cost);
+  return costs;
+}
+
+void print_kinds(const Options& options) {
+  const Cluster cluster;
+  print_cluster(cluster, options.samples);
+  const std::vector<DivisionCost> costs = best_of_kinds(options, cluster);
+  if (costs.empty())
+    throw UsageError(concat("no way to divide ", options.samples, " samples, ", options.model.heads, " heads or ",
+                            options.model.layers, " layers among ", options.gpus, " GPUs"));
+  TextTable table;
+  table.add(
+      {"the best of each kind", "at once", "GB of a GPU", "computing", "tensor", "bubble", "data", "s of a step"});
+  for (const DivisionCost& cost : costs) {
+    const StepTime& time = cost.time;
+    std::vector<std::string> row = {cost.division.text(), std::to_string(cost.division.micro_batch),
+                                    gb_of(cost.memory.total())};
+    if (cost.memory.total() > cluster.usable_bytes) {
+      row.emplace_back("does not fit");
+    } else {
+      for (const double seconds : {time.computing, time.tensor, time.pipeline, time.data, time.total()})
+        row.push_back(with_digits(seconds, 2));
+    }
+    table.add(row);
+  }
+  std::cout << table.text();
+  if (const auto chosen = choose(options.model, kMixedPrecision, cluster, options.samples, options.gpus))
+    std::cout << "\nThe simplest within 3 % of the fastest: " << chosen->division.text() << '\n';
+}
+
+void print_four(const Options& options, const std::string& optimizer, const std::string& precision) {
+  std::cout << options.model.parameters / 1e9 << " billion parameters in " << options.model.layers << " layers on "
+            << options.world_size << " ranks, " << optimizer << ", " << precision << "; a batch of "
+            << options.micro_batches
+            << " micro-batches a, b, ...\nTime runs to the right: a is a's forward pass, A its "
+            << "backward pass, '.' idle. Time to send is not drawn.\n";
+  for (const Strategy strategy : kAll) print_schedule(strategy, options);
+  print_loads(options);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -104,17 +216,23 @@ int main(int argc, char** argv) {
   app.add_option("--sequence", options.model.sequence, "Positions per sample").check(whole_number(1, 100'000'000));
   app.add_option("--precision", precision, "Of weights and activations").check(one_of(precisions()));
   app.add_option("--optimizer", optimizer, "What is kept per weight").check(one_of(optimizers()));
+  app.add_flag("--when", options.when, "Which strategy for models of four sizes on 1, 8, 64 and 1024 GPUs");
+  app.add_option("--gpus", options.gpus, "Compares the ways to train this model on so many GPUs, in mixed precision")
+      .check(whole_number(1, 16'384))
+      .without_default();
+  app.add_option("--samples", options.samples, "With --when and --gpus: samples of a step")
+      .check(whole_number(1, 1'000'000));
   app.add_flag("--color,!--no-color", options.use_colour, "Colours; default: on a terminal, unless NO_COLOR is set");
   return run_main(app, argc, argv, [&] {
     options.training.precision = precisions().at(precision);
     options.training.optimizer = optimizers().at(optimizer);
-    std::cout << options.model.parameters / 1e9 << " billion parameters in " << options.model.layers << " layers on "
-              << options.world_size << " ranks, " << optimizer << ", " << precision << "; a batch of "
-              << options.micro_batches
-              << " micro-batches a, b, ...\nTime runs to the right: a is a's forward pass, A its "
-              << "backward pass, '.' idle. Time to send is not drawn.\n";
-    for (const Strategy strategy : kAll) print_schedule(strategy, options);
-    print_loads(options);
+    if (options.when) {
+      print_when(options);
+    } else if (options.gpus > 0) {
+      print_kinds(options);
+    } else {
+      print_four(options, optimizer, precision);
+    }
     return 0;
   });
 }
