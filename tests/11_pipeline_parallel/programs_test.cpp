@@ -1,4 +1,4 @@
-// What the chapter's small programs print.
+// The output of the chapter's small programs.
 #include <algorithm>
 #include <sstream>
 #include <string>
