@@ -21,7 +21,7 @@ namespace lockstep::pipeline {
 /// One rank of a pipeline. All ranks read the same batches, make the same calls, and do the actions of their own lists.
 ///
 /// A step leaves in each part's gradients what one process with the whole model would have: sums over the
-/// micro-batches, by their weights. What is to be known of all parts, such as the norm, is still to be added up over
+/// micro-batches, by their weights. Values of all parts together, such as the norm, are still to be added up over
 /// the ranks. Thread safety: none.
 class Pipeline {
  public:

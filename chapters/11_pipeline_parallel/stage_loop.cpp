@@ -8,7 +8,7 @@
 namespace lockstep::pipeline {
 namespace {
 
-// What a rank keeps of a micro-batch for its backward pass.
+// Kept from the forward pass of a micro-batch to its backward pass.
 struct Held {
   Variable input;   // collects the gradient that the stage before is waiting for; undefined in the first stage
   Variable output;  // its graph; in the last stage the loss

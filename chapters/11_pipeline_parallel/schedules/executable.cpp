@@ -23,7 +23,7 @@ void require_own_actions(const Schedule& schedule) {
   }
 }
 
-// What one stage sends, the next one must take.
+// The next stage must take everything that a stage sends.
 void require_all_stages(const Schedule& schedule) {
   std::set<Action> all, passes;
   for (const auto& actions : schedule) all.insert(actions.begin(), actions.end());

@@ -17,7 +17,7 @@ class Progress {
   explicit Progress(const Schedule& schedule)
       : schedule_(schedule), stages_(stages_of(schedule)), positions_(schedule.size()) {}
 
-  /// What `rank` does next; null after its last action.
+  /// The next action of `rank`; null after its last one.
   [[nodiscard]] const Action* next(int rank) const {
     const auto at = static_cast<std::size_t>(rank);
     return positions_[at] < schedule_[at].size() ? &schedule_[at][positions_[at]] : nullptr;

@@ -34,14 +34,11 @@ void require_counts(int ranks, int micro_batches) {
           micro_batches);
 }
 
-// One stage on each rank. `lead_of` says how many forward passes a rank does before its first backward pass, besides
-// the one right before it.
-template <typename LeadOf>
-Schedule with_lead(int ranks, int micro_batches, LeadOf lead_of) {
+// One stage on each rank; each rank does the same.
+Schedule with_lead(int ranks, int micro_batches, int lead) {
   require_counts(ranks, micro_batches);
   Schedule schedule;
   for (int rank = 0; rank < ranks; ++rank) {
-    const int lead = std::min(micro_batches, lead_of(rank));
     schedule.push_back(in_turn(passes_of(Pass::kForward, rank, micro_batches),
                                passes_of(Pass::kBackward, rank, micro_batches), static_cast<std::size_t>(lead)));
   }
@@ -82,19 +79,9 @@ std::vector<Action> needs_of(const Action& action, int stages) {
   return needs;
 }
 
-Schedule naive(int ranks, int micro_batches) {
-  return with_lead(ranks, micro_batches, [](int) { return 0; });
-}
+Schedule naive(int ranks, int micro_batches) { return with_lead(ranks, micro_batches, 0); }
 
-Schedule gpipe(int ranks, int micro_batches) {
-  return with_lead(ranks, micro_batches, [&](int) { return micro_batches; });
-}
-
-// The last rank has its first gradient right after its first forward pass. A rank before it waits longer, because its
-// micro-batch passes the ranks after it twice. Meanwhile it takes one more micro-batch for each of them.
-Schedule one_forward_one_backward(int ranks, int micro_batches) {
-  return with_lead(ranks, micro_batches, [&](int rank) { return ranks - 1 - rank; });
-}
+Schedule gpipe(int ranks, int micro_batches) { return with_lead(ranks, micro_batches, micro_batches); }
 
 // A micro-batch comes back to rank r after it has passed the ranks after it twice, and all ranks for each other stage.
 Schedule interleaved(int ranks, int stages_per_rank, int micro_batches) {
