@@ -26,7 +26,7 @@ TEST_CASE("schedules draws 3 ranks and 3 micro-batches as on paper", "[pipeline_
   const std::string out =
       output_of("schedules", {"--ranks", "3", "--micro-batches", "3", "--schedule", "1f1b", "--no-color"});
   CHECK_THAT(out, ContainsSubstring("1f1b: 15 units\n"
-                                    "  rank 0  abc...AA.BB.CC\n"));
+                                    "  rank 0  abc....AA.BB.CC\n"));
 }
 
 TEST_CASE("schedules fits a terminal with 4 ranks and 8 micro-batches", "[pipeline_parallel]") {

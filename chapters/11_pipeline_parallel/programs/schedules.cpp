@@ -146,7 +146,7 @@ int main(int argc, char** argv) {
   app.add_flag("--color,!--no-color", options.use_colour, "Colours; default: on a terminal, unless NO_COLOR is set");
   return run_main(app, argc, argv, [&] {
     std::cout << "p = " << options.ranks << " ranks, m = " << options.micro_batches
-              << " micro-batches: a, b, ... forward, A, B, ... backward, '.' idle\n";
+              << " micro-batches: a, b, ... forward, A, B, ... backward, . idle\n";
     for (const std::string& name : options.schedules) print_schedule(name, options);
     return 0;
   });
