@@ -61,7 +61,7 @@ std::vector<Wait> circle_from(const Progress& progress, int rank, int ranks) {
   return waits;
 }
 
-// The reason that stops the rank of `wait.needed`: `next` comes before it, or is the same action. Between two stages
+// The reason why the rank of `wait.needed` stops: `next` comes before it, or is the same action. Between two stages
 // that is clear without naming `next`.
 std::string link_text(const Wait& wait, const Action& next) {
   const bool names_next = wait.needed.stage != next.stage || wait.needed.stage == wait.waiting.stage;
