@@ -40,7 +40,7 @@ struct Place {
   bool is_first, is_last;
 };
 
-// What the loop should do: the stage multiplies by `weight`.
+// Those of a correct loop: the stage multiplies by `weight`.
 std::vector<Call> expected_calls(const Actions& actions, const Place& place, float weight) {
   std::vector<Call> calls;
   for (const auto& [pass, stage, i] : actions) {
