@@ -1,7 +1,7 @@
-// device_bench [--only NAME] [--dtype TYPE] [--once] [--list] [--tiny]: times the operations of a GPU on the shapes of
-// GPT-2 124M with 8 samples. One JSON object a line, written when it is known, with the bytes that the operation cannot
-// avoid moving and its floating-point operations: tests/gpu_session/session holds them against what the GPU's memory
-// and cuBLAS reach. Inputs are random, and before each call other data fill the cache.
+// device_bench [--only NAME] [--dtype TYPE] [--samples B] [--once] [--list] [--tiny]: times the operations of a GPU on
+// the shapes of GPT-2 124M with 8 samples, or B. One JSON object a line, written when it is known, with the bytes that
+// the operation cannot avoid moving and its floating-point operations: tests/gpu_session/session holds them against
+// what the GPU's memory and cuBLAS reach. Inputs are random, and before each call other data fill the cache.
 #include "device_bench.hpp"
 
 #include "base/command_line.hpp"
@@ -202,6 +202,8 @@ int run(const bench::Options& options) {
   if (!options.list) Device::parse(options.device).require_available();
   if (options.device != "cuda" && !options.tiny && !options.list)
     throw UsageError("a time says something on a GPU only: --device emulated needs --tiny");
+  if (options.samples < 1 || options.samples > 64)
+    throw UsageError(concat("--samples ", options.samples, ": give 1 to 64"));
   DeviceBench bench(options);
   for (const DType dtype : {DType::kBFloat16, DType::kFloat32}) {
     add_linear_layers(bench, dtype);
@@ -221,6 +223,7 @@ int main(int argc, char** argv) {
   bench::Options options;
   app.add_option("--only", options.only, "One operation, by its name");
   app.add_option("--dtype", options.dtype, "float32 or bfloat16 only");
+  app.add_option("--samples", options.samples, "Samples of a batch (8), 1 to 64");
   app.add_flag("--once", options.once, "One call of each, for a profiler");
   app.add_option("--device", options.device, "cuda; or emulated, with --tiny");
   app.add_flag("--tiny", options.tiny, "Tiny sizes: whether all operations run, never how fast");

@@ -27,10 +27,12 @@ struct Sizes {
   std::int64_t R = B * T;
   std::int64_t P = (V + T) * C + L * (12 * C * C + 13 * C) + 2 * C;
 };
-inline constexpr Sizes kGpt124m{8, 1024, 768, 12, 50304, 12}, kTiny{2, 8, 16, 2, 40, 1};
+inline constexpr Sizes kTiny{2, 8, 16, 2, 40, 1};
+[[nodiscard]] constexpr Sizes gpt_124m(std::int64_t samples) { return {samples, 1024, 768, 12, 50304, 12}; }
 
 struct Options {
   std::string only, dtype, device = "cuda";
+  std::int64_t samples = 8;
   bool once = false, list = false, tiny = false;
 };
 
@@ -38,7 +40,9 @@ struct Options {
 class DeviceBench {
  public:
   explicit DeviceBench(Options options)
-      : sizes(options.tiny ? kTiny : kGpt124m), device_(Device::parse(options.device)), options_(std::move(options)) {}
+      : sizes(options.tiny ? kTiny : gpt_124m(options.samples)),
+        device_(Device::parse(options.device)),
+        options_(std::move(options)) {}
 
   const Sizes sizes;
 

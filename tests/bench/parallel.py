@@ -1,40 +1,84 @@
 #!/usr/bin/env python3
-"""Tensor parallelism beside one process and beside DDP: time of a step, and memory of a rank.
+"""Tensor and pipeline parallelism beside one process and beside DDP: time of a step, memory of a rank, and bubbles.
 
 One thread for each rank, so that a rank stands for a device, and the same global batch for all. Systems of a round follow
-one another; medians of all rounds are compared. Speed is samples per second over those of one process.
+one another; medians of all rounds are compared. Speed is samples per second over those of one process. Then the bubble of
+each schedule, with stages that sleep instead of computing, beside what the schedule says: idle time per busy time.
 """
 import argparse
+import json
 import os
+import sys
 import tempfile
 
-from bench_common import write_record
+from bench_common import BIN, median, run, write_record
 from training_common import make_text, measure_systems, models_named
+
+BUBBLE_RANKS = (2, 4)
+TOLERANCE = 0.1  # of the formula
+
+
+def systems_of(size, models):
+    divided, staged = "train_gpt_tensor_parallel", "train_gpt_pipeline"
+    systems = [("one process", 1, "train_gpt_single", []), ("DDP", size, "train_gpt_ddp", ["--check-replicas", "0"]),
+               ("tensor", size, divided, [])]
+    if "tutorial" not in models:  # its 127 positions cannot be divided
+        systems.append(("tensor, sequence", size, divided, ["--sequence-parallel"]))
+    for schedule in ("1f1b", "naive"):
+        systems.append((f"pipeline, {schedule}", size, staged, ["--pipeline-schedule", schedule, "--accumulation-steps", "8"]))
+    return systems
+
+
+def measure_bubbles(rounds):
+    """A row for each schedule, with the median of the rounds."""
+    measured = {}
+    for _ in range(rounds):
+        for ranks in BUBBLE_RANKS:
+            launch = [os.path.join(BIN, "lockstep"), "launch", "--nproc", str(ranks), "--no-prefix", "--"]
+            for line in run([*launch, os.path.join(BIN, "pipeline_bench")], timeout=120).splitlines():
+                row = json.loads(line)
+                measured.setdefault((ranks, row["schedule"], row["micro_batches"]), []).append(row)
+    return [{**rows[0], "idle_per_busy": median([row["idle_per_busy"] for row in rows])} for rows in measured.values()]
+
+
+def print_bubbles(rows):
+    """Whether each is as expected."""
+    print(f"\n{'ranks':>5} {'schedule':<9} {'micro-batches':>13} {'idle/busy':>10} {'expected':>9}")
+    are_right = len(rows) > 0
+    for row in rows:
+        is_right = abs(row["idle_per_busy"] / row["expected"] - 1) <= TOLERANCE
+        are_right &= is_right
+        print(f"{row['ranks']:>5} {row['schedule']:<9} {row['micro_batches']:>13} {row['idle_per_busy']:>10.3f} "
+              f"{row['expected']:>9.3f}{'' if is_right else '  more than 10 % apart'}")
+    return are_right
 
 
 def main():
     cores = os.cpu_count() or 1
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", default="small", help="tutorial takes about four minutes a round on two cores")
+    parser.add_argument("--models", default="small", help="tutorial takes about six minutes a round on two cores")
     parser.add_argument("--world-size", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--bubbles-only", action="store_true", help="leave out the models")
     parser.add_argument("--out")
     arguments = parser.parse_args()
     models = models_named(parser, arguments.models)
     if not 2 <= arguments.world_size <= cores:
         parser.error(f"--world-size: from 2 to {cores}, the number of cores")
-    size, divided = arguments.world_size, "train_gpt_tensor_parallel"
-    systems = [("one process", 1, "train_gpt_single", []), ("DDP", size, "train_gpt_ddp", ["--check-replicas", "0"]),
-               ("tensor", size, divided, [])]
-    if "tutorial" not in models:  # its 127 positions cannot be divided
-        systems.append(("tensor, sequence", size, divided, ["--sequence-parallel"]))
-    with tempfile.TemporaryDirectory() as folder:
-        rows = measure_systems(models, arguments.rounds, systems, make_text(folder))
-    print(f"{'model':<9} {'system':<17} {'ms/step':>9} {'speed':>6} {'MiB a rank':>11}")
+    size, rows = arguments.world_size, []
+    if not arguments.bubbles_only:
+        with tempfile.TemporaryDirectory() as folder:
+            rows = measure_systems(models, arguments.rounds, systems_of(size, models), make_text(folder))
+        print(f"{'model':<9} {'system':<17} {'ms/step':>9} {'speed':>6} {'idle ms':>8} {'MiB a rank':>11}")
     for row in rows:
-        print(f"{row['model']:<9} {row['system']:<17} {row['ms_per_step']:>9.1f} {row['speed']:>6.2f} {row['peak_mib']:>11.0f}")
+        print(f"{row['model']:<9} {row['system']:<17} {row['ms_per_step']:>9.1f} {row['speed']:>6.2f} "
+              f"{row['exposed_ms']:>8.1f} {row['peak_mib']:>11.0f}")
+    bubbles = measure_bubbles(arguments.rounds)
+    are_right = print_bubbles(bubbles)
     if arguments.out:
-        write_record(arguments.out, f"tensor parallelism on {size} ranks, one thread each, CPU", rows)
+        title = f"tensor and pipeline parallelism on {size} ranks, one thread each, CPU"
+        write_record(arguments.out, title, rows, bubbles=bubbles)
+    return 0 if are_right else 1
 
 
-main()
+sys.exit(main())

@@ -27,6 +27,7 @@ while [ $# -gt 0 ]; do
 done
 
 cd "$root"
+mkdir -p build
 launchers=()
 command -v ccache >/dev/null && launchers=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
 cmake --preset carry "${launchers[@]}" >"$root/build/carry.log" 2>&1 || { tail -n 20 "$root/build/carry.log" >&2; exit 1; }
@@ -59,11 +60,12 @@ done
 
 cp -r tests/gpu_session/session.sh tests/gpu_session/session "$new/"
 rm -rf "$new/session/__pycache__"
-cp tests/bench/peers/torch_gpt.py "$new/session/"
+cp tests/bench/peers/torch_gpt.py tests/bench/peers/torch_operations.py "$new/session/"
 cp -r tests/gpu/emulator/planted "$pack/"
 rm "$pack/planted/CMakeLists.txt" "$pack"/planted/*.cpp
 cp common/gpu/device/tensor_core.hpp "$pack/include/device/"  # which planted programs include
 cp common/train/data/course_text_v2.txt common/train/data/course_text_v2.txt.sha256 "$pack/data/"
+cp tests/train/nn/pytorch_llama.json "$pack/data/"
 cp "$build/gpu_tests.txt" "$pack/"
 changes=$(git status --porcelain 2>/dev/null | head -n 1)
 echo "commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)${changes:+ with changes}, built $(date -u +%Y-%m-%dT%H:%MZ) for sm_90 and x86-64-v3" >"$pack/CARRIED"

@@ -1,5 +1,7 @@
 // session.sh on stand-ins: a folder like the one that carry.sh makes, whose programs are scripts.
 #include <filesystem>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -181,11 +183,50 @@ TEST_CASE("skipped cases and steps are counted as skipped, and never as passed",
   machine.add_test("eight_gpus_test", kAllAreSkipped);
   const Finished finished = machine.run({"A", "--only", "good_test,one_gpu_test,eight_gpus_test"});
   INFO(finished.out << finished.err);
-  CHECK(finished.exit_code == 0);
+  CHECK(finished.exit_code == 3);
   CHECK_THAT(finished.out, ContainsSubstring("1 cases passed, 0 failed, 1 skipped"));
   CHECK_THAT(finished.out, ContainsSubstring("all of its 2 cases: fewer than 8 devices"));
   CHECK_THAT(finished.out, ContainsSubstring("3 test cases passed in 3 steps; 0 steps failed, 1 were skipped"));
   CHECK(machine.run({"A", "--only", "eight_gpus_test", "--again"}).exit_code == 77);
+}
+
+TEST_CASE("the plan has each step once, in calls that fit into a loan", "[gpu]") {
+  Machine machine;
+  machine.require_python();
+  for (const char* test : {"some_kernels_test", "device_test", "nn_test"}) machine.add_test(test, kTwoCasesPass);
+  const Finished finished = machine.run({"plan"});
+  INFO(finished.out << finished.err);
+  CHECK(finished.exit_code == 0);
+  std::istringstream lines(finished.out);
+  std::set<std::string> steps;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string first, name;
+    int seconds = 0;
+    words >> first >> name >> seconds;
+    if (first == "call") continue;
+    INFO(line);
+    CHECK(steps.insert(name).second);
+    CHECK(std::stoi(first) + seconds <= 540);
+  }
+  for (const char* step :
+       {"machine", "some_kernels_test", "device_test", "ceilings", "operations", "lockstep_bf16_32", "pytorch_bf16_32",
+        "ladder_reduction", "ncu", "memcheck", "planted", "collective_faults_test"})
+    CHECK(steps.contains(step));
+}
+
+TEST_CASE("the whole session goes on where its budget ended", "[gpu]") {
+  Machine machine;
+  machine.require_python();
+  machine.add_test("slow_kernels_test", "sleep 12; " + std::string(kTwoCasesPass));
+  machine.add_test("good_test", kTwoCasesPass);
+  machine.add_test("nn_test", kTwoCasesPass);
+  CHECK(machine.run({"all", "--budget", "10"}).exit_code == 1);
+  CHECK(machine.count_starts("good_test") == 1);  // beside the slow one
+  CHECK_THAT(machine.results("all"), ContainsSubstring("out of time"));
+  CHECK(machine.run({"all", "--only", "slow_kernels_test,good_test,nn_test", "--budget", "60"}).exit_code == 0);
+  CHECK(machine.count_starts("slow_kernels_test") == 2);
+  CHECK(machine.count_starts("good_test") == 1);
 }
 
 TEST_CASE("the session unpacks the programs that were carried", "[gpu]") {

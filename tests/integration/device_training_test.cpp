@@ -121,6 +121,19 @@ TEST_CASE("train_gpt_tensor_parallel trains on devices what train_gpt_single tra
                               "train_gpt_tensor_parallel"));
 }
 
+TEST_CASE("train_gpt_pipeline trains on devices what train_gpt_single trains on the CPU", "[integration][11][gpu]") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> halves{"--accumulation-steps", "2"};
+  const Training expected = train(folder.path(), 0, halves);
+  for (const char* const schedule : {"gpipe", "1f1b"}) {
+    INFO(schedule);
+    check_equal(expected,
+                train(folder.path(), 2,
+                      {"--accumulation-steps", "2", "--pipeline-schedule", schedule, "--device", device_option()},
+                      "train_gpt_pipeline"));
+  }
+}
+
 TEST_CASE("a trainer asked for a device that is not in its build ends as skipped, in one line", "[integration][05]") {
   const std::string other = accelerator_type() == DeviceType::kCuda ? "emulated" : "cuda";
   const test::Finished finished = test::run_program({test::built_program("train_gpt_single"), "--device", other}, {});

@@ -65,6 +65,7 @@ struct Pair {
   [[nodiscard]] Trained train_without_launcher() const { return alone(distributed); }
 
   [[nodiscard]] Trained train(int world_size, std::vector<std::string> arguments = {}) const {
+    if (where == LossesIn::kRunFolder) arguments.emplace_back("--share-gpu");  // there may be fewer GPUs than ranks
     return with_losses(arguments, [&] { return run_on_ranks(world_size, distributed, arguments); });
   }
 

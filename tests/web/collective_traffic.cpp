@@ -137,7 +137,7 @@ class Tree {
   Tree(comm::ProcessGroup& group, Values& values, Content content)
       : group_(group), values_(values), content_(content), rank_(group.rank()), world_size_(group.world_size()) {}
 
-  // Children's values are added to the own ones, or put in their place, before the parent gets them.
+  // Children's values are added to the rank's own, or replace them, before the parent gets them.
   void up(bool adds) {
     for (int distance = 1; distance < world_size_; distance *= 2) {
       if (rank_ % (2 * distance) == distance) return send(rank_ - distance, rank_, distance);

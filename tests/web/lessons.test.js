@@ -21,6 +21,7 @@ const places = {
   overlap: {lesson: '06_gpt_ddp', section: 'run-it', ideas: ['exposed communication', 'bucket size']},
   sharded: {lesson: '09_sharded', section: 'stage-3-weights-that-come-and-go', ideas: ['FSDP', 'peak memory']},
   tensor_block: {lesson: '10_tensor_parallel', section: 'sequence-parallelism', ideas: ['Megatron', 'row parallel']},
+  pipeline: {lesson: '11_pipeline_parallel', section: 'the-bubble', ideas: ['1F1B', 'GPipe']},
 };
 
 let browser;

@@ -30,6 +30,7 @@ const stills = {
   sharded: {prepare: async page => { await page.selectOption('#stage', '3'); await page.uncheck('#one-scale'); await page.fill('#scrub', '20'); },
             drawings: ['#chart svg', 1, '#legend li']},
   tensor_block: {prepare: async page => { await page.check('#sequence'); await page.fill('#scrub', '5'); }, drawings: ['#chart svg', 1]},
+  pipeline: {prepare: page => page.fill('#scrub', '440'), drawings: ['#chart svg', 1, '#legend li']},
 };
 
 // In the page: one SVG of all drawings below a title, with the rules that its elements need.

@@ -4,7 +4,8 @@
 #include <memory>
 
 #include "04_kernels/measure/backend.hpp"
-#include "04_kernels/measure/device_array.hpp"
+#include "04_kernels/measure/ladder_problem.hpp"
+#include "base/bfloat16.hpp"
 #include "base/error.hpp"
 
 namespace lockstep::ladders {
@@ -19,11 +20,24 @@ void check(cublasStatus_t status) {
   if (status != CUBLAS_STATUS_SUCCESS) throw Error(concat("cuBLAS failed: ", cublasGetStatusString(status)));
 }
 
-/// A handle, and three arrays of zeros; the values do not matter for the time.
+/// Whole numbers, as the ladder's own inputs are: with zeros, say, a GPU needs less power and multiplies faster.
+Bytes float_inputs(std::size_t count) {
+  const std::vector<float> values = whole_numbers(count, 4, 7);
+  return Bytes(std::span(reinterpret_cast<const unsigned char*>(values.data()), 4 * count));
+}
+
+Bytes bfloat16_inputs(std::size_t count) {
+  std::vector<std::uint16_t> bits;
+  for (const float value : whole_numbers(count, 4, 7)) bits.push_back(to_bfloat16(value).bits);
+  return Bytes(std::span(reinterpret_cast<const unsigned char*>(bits.data()), 2 * count));
+}
+
+/// A handle, two inputs and a result.
 struct Blas {
-  explicit Blas(std::size_t a_bytes, std::size_t b_bytes, std::size_t c_bytes) : a(a_bytes), b(b_bytes), c(c_bytes) {
+  Blas(Bytes first, Bytes second, std::size_t result_bytes)
+      : a(std::move(first)), b(std::move(second)), c(result_bytes) {
     check(cublasCreate(&handle));
-    for (Bytes* array : {&a, &b, &c}) array->poison();
+    c.poison();
   }
   Blas(const Blas&) = delete;
   Blas& operator=(const Blas&) = delete;
@@ -36,7 +50,7 @@ struct Blas {
 float* floats(Bytes& bytes) { return reinterpret_cast<float*>(bytes.data()); }
 
 LibraryCall sum_of_magnitudes(int count) {
-  auto blas = std::make_shared<Blas>(4 * area(count, 1), 4, 4);
+  auto blas = std::make_shared<Blas>(float_inputs(area(count, 1)), float_inputs(1), 4);
   return {"cublasSasum", [blas, count](cudaStream_t stream) {
             check(cublasSetStream(blas->handle, stream));
             check(cublasSetPointerMode(blas->handle, CUBLAS_POINTER_MODE_DEVICE));
@@ -46,7 +60,7 @@ LibraryCall sum_of_magnitudes(int count) {
 
 /// cuBLAS stores matrices by columns: to it our C is its transpose, B^T A^T.
 LibraryCall product(int m, int n, int k) {
-  auto blas = std::make_shared<Blas>(4 * area(m, k), 4 * area(k, n), 4 * area(m, n));
+  auto blas = std::make_shared<Blas>(float_inputs(area(m, k)), float_inputs(area(k, n)), 4 * area(m, n));
   return {"cublasSgemm", [blas, m, n, k](cudaStream_t stream) {
             const float one = 1, zero = 0;
             check(cublasSetStream(blas->handle, stream));
@@ -56,7 +70,7 @@ LibraryCall product(int m, int n, int k) {
 }
 
 LibraryCall bfloat16_product(int m, int n, int k) {
-  auto blas = std::make_shared<Blas>(2 * area(m, k), 2 * area(n, k), 4 * area(m, n));
+  auto blas = std::make_shared<Blas>(bfloat16_inputs(area(m, k)), bfloat16_inputs(area(n, k)), 4 * area(m, n));
   return {"cublasGemmEx", [blas, m, n, k](cudaStream_t stream) {
             const float one = 1, zero = 0;
             check(cublasSetStream(blas->handle, stream));
@@ -67,7 +81,7 @@ LibraryCall bfloat16_product(int m, int n, int k) {
 }
 
 LibraryCall transposition(int rows, int columns) {
-  auto blas = std::make_shared<Blas>(4 * area(rows, columns), 4, 4 * area(rows, columns));
+  auto blas = std::make_shared<Blas>(float_inputs(area(rows, columns)), float_inputs(1), 4 * area(rows, columns));
   return {"cublasSgeam", [blas, rows, columns](cudaStream_t stream) {
             const float one = 1, zero = 0;
             check(cublasSetStream(blas->handle, stream));
@@ -78,7 +92,7 @@ LibraryCall transposition(int rows, int columns) {
 
 /// Reads and writes `bytes` each.
 LibraryCall copy(std::size_t bytes) {
-  auto from = std::make_shared<Bytes>(bytes), to = std::make_shared<Bytes>(bytes);
+  auto from = std::make_shared<Bytes>(float_inputs(bytes / 4)), to = std::make_shared<Bytes>(bytes);
   return {"cudaMemcpy", [from, to, bytes](cudaStream_t stream) {
             cuda_check(cudaMemcpyAsync(to->data(), from->data(), bytes, cudaMemcpyDeviceToDevice, stream), "copying");
           }};

@@ -26,15 +26,6 @@ void require_divisible_model(const Options& options, std::int64_t ranks) {
                             " positions of a sample equally"));
 }
 
-void refuse_data_parallelism(const Options& options, const CommandLine& line) {
-  if (options.parallel.no_sync)
-    throw UsageError("--no-sync is for train_gpt_ddp: without an exchange a rank would have a part of a sum only");
-  if (options.parallel.compress_gradients != "no")
-    throw UsageError("--compress-gradients is for train_gpt_ddp: here ranks exchange activations; take --bf16");
-  if (line.is_given("--check-replicas"))
-    throw UsageError("--check-replicas is for train_gpt_ddp: here every rank has other weights");
-}
-
 }  // namespace
 
 run::OptionList list_options(Options& options) {
@@ -43,6 +34,15 @@ run::OptionList list_options(Options& options) {
                       .name = "--sequence-parallel",
                       .help = "Divide norms, dropout and the residual stream among the ranks too, by rows",
                       .kind = run::OptionKind::kThisTime}}});
+}
+
+void refuse_data_parallelism(const run::TrainOptions& options, const CommandLine& line) {
+  if (options.parallel.no_sync)
+    throw UsageError("--no-sync is for train_gpt_ddp: ranks with parts of one model cannot train without an exchange");
+  if (options.parallel.compress_gradients != "no")
+    throw UsageError("--compress-gradients is for train_gpt_ddp: here ranks exchange activations; take --bf16");
+  if (line.is_given("--check-replicas"))
+    throw UsageError("--check-replicas is for train_gpt_ddp: here every rank has other weights");
 }
 
 void complete(Options& options, const CommandLine& line) {
@@ -63,8 +63,8 @@ run::BatchOf batch_of(const Group& group) {
   return group.rank() == 0 ? run::BatchOf::kThisRank : run::BatchOf::kCountedElsewhere;
 }
 
-run::RunSummary summarize_text_run(const Options& options, const data::Corpus& corpus, const nn::Module& model,
-                                   Group& group) {
+run::RunSummary summarize_text_run(const run::TrainOptions& options, const data::Corpus& corpus,
+                                   const nn::Module& model, Group& group) {
   run::RunSummary summary = run::summarize_text_run(options, corpus, model);
   std::int64_t owned = 0;
   for (const nn::NamedParameter& named : model.named_parameters()) owned += named.is_owned ? named.slice.count() : 0;

@@ -25,8 +25,12 @@ struct Options : run::TrainOptions {
 /// As list_options() of TrainOptions, with --sequence-parallel. It is not saved: a run may be resumed without it.
 [[nodiscard]] run::OptionList list_options(Options& options);
 
+/// For ranks that have parts of one model.
+/// @throws UsageError  An option that is for data parallelism.
+void refuse_data_parallelism(const run::TrainOptions& options, const CommandLine& line);
+
 /// As complete() of TrainOptions. Reads the number of ranks where the launcher has put it (WORLD_SIZE).
-/// @throws UsageError  The ranks cannot divide the model; an option that is for data parallelism.
+/// @throws UsageError  The ranks cannot divide the model. Also as refuse_data_parallelism().
 void complete(Options& options, const CommandLine& line);
 
 /// As run::run_training(). @return  The exit status for main().
@@ -37,7 +41,7 @@ void complete(Options& options, const CommandLine& line);
 [[nodiscard]] run::BatchOf batch_of(const Group& group);
 
 /// As run::summarize_text_run(), with the parameters of all ranks. Collective.
-[[nodiscard]] run::RunSummary summarize_text_run(const Options& options, const data::Corpus& corpus,
+[[nodiscard]] run::RunSummary summarize_text_run(const run::TrainOptions& options, const data::Corpus& corpus,
                                                  const nn::Module& model, Group& group);
 
 /// The parts of the model that this rank has, for run::Run::resume() and save(): checkpoints have whole tensors, so any

@@ -198,8 +198,8 @@ Variable head_cross_entropy(const Variable& given, const Variable& table, const 
   }
   // Small logits are kept until backward; larger ones are never all in memory.
   const Tensor& x = hidden.value();
-  const bool is_whole =
-      kernels::rows_of_logits(targets.count(), x.shape()[-1], table.shape()[0], x.dtype()) == targets.count();
+  const bool is_whole = kernels::rows_of_logits(targets.count(), x.shape()[-1], table.shape()[0], x.dtype(),
+                                                x.device().type) == targets.count();
   if (is_whole) return whole_head_cross_entropy(hidden, table, targets);
   return hidden.dtype() == DType::kFloat16 ? sliced_float16_head_cross_entropy(hidden, table, targets)
                                            : sliced_head_cross_entropy(hidden, table, targets);

@@ -73,10 +73,23 @@ void cross_entropy_gradient(const Tensor& logits, const Tensor& statistics, cons
   call.run(&Operations::cross_entropy_gradient, logits, statistics, targets, checked, gradient_scale);
 }
 
-std::int64_t rows_of_logits(std::int64_t rows, std::int64_t channels, std::int64_t vocabulary, DType dtype) noexcept {
-  constexpr std::int64_t kLeastBytes = 16 << 20, kMostBytes = 128 << 20, kTimesInput = 8, kRowMultiple = 64;
+namespace {
+
+/// Bounds of the logits that the head holds at a time.
+struct LogitsBounds {
+  std::int64_t least_bytes, most_bytes, times_input;
+};
+constexpr LogitsBounds kOnCpu{16 << 20, 128 << 20, 8}, kOnGpu{512 << 20, std::int64_t{2} << 30, 16};
+
+}  // namespace
+
+std::int64_t rows_of_logits(std::int64_t rows, std::int64_t channels, std::int64_t vocabulary, DType dtype,
+                            DeviceType device) noexcept {
+  constexpr std::int64_t kRowMultiple = 64;
+  const LogitsBounds& bounds = device == DeviceType::kCpu ? kOnCpu : kOnGpu;
   const auto element_bytes = static_cast<std::int64_t>(bytes_of(dtype));
-  const std::int64_t bytes = std::clamp(kTimesInput * rows * channels * element_bytes, kLeastBytes, kMostBytes);
+  const std::int64_t bytes =
+      std::clamp(bounds.times_input * rows * channels * element_bytes, bounds.least_bytes, bounds.most_bytes);
   const std::int64_t row_bytes = std::max<std::int64_t>(1, vocabulary) * element_bytes;
   if (rows <= bytes / row_bytes) return rows;
   // Chunks of one size: a short one at the end would make its products slow. The most rows are a multiple too, so that
@@ -95,8 +108,8 @@ void linear_cross_entropy(const Tensor& losses, const Tensor& input_gradient, co
   const Call call("linear_cross_entropy", input, losses, weight, targets);
   call.require_count("losses", losses, rows, accumulation_dtype(input.dtype()));
   require_targets(call, targets, rows, vocabulary);  // before chunks count rows from 0
-  const std::int64_t chunk =
-      std::max<std::int64_t>(1, rows_of_logits(rows, columns_of(input), vocabulary, input.dtype()));
+  const std::int64_t chunk = std::max<std::int64_t>(
+      1, rows_of_logits(rows, columns_of(input), vocabulary, input.dtype(), input.device().type));
   const Tensor scratch = Tensor::empty({std::min(rows, chunk), vocabulary}, input.dtype(), input.device());
   for (std::int64_t begin = 0; begin < rows; begin += chunk) {
     const std::int64_t end = std::min(rows, begin + chunk);

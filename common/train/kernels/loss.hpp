@@ -49,12 +49,14 @@ void cross_entropy_gradient(const Tensor& logits, const Tensor& statistics, cons
 /// The number of rows whose logits linear_cross_entropy() holds at a time. All of them if they are small; else chunks
 /// of equal size, as few as fit into eight times the bytes of its input, which is less than a single transformer block
 /// keeps for backward. Smaller chunks would be slower, as each reads the whole weight and its gradient. Never less than
-/// 16 MiB or 64 rows, and more than 128 MiB only for the minimum of 64 rows.
+/// 16 MiB or 64 rows, and more than 128 MiB only for the minimum of 64 rows. On a GPU, whose products need thousands of
+/// rows to fill it, sixteen times the input's bytes, 512 MiB to 2 GiB.
 /// @param rows        R, of the input. @param channels  C. @param vocabulary  V.
 /// @param dtype       Of input and logits.
+/// @param device      Where they are.
 /// @return At most `rows`; all of them, or a multiple of 64.
 [[nodiscard]] std::int64_t rows_of_logits(std::int64_t rows, std::int64_t channels, std::int64_t vocabulary,
-                                          DType dtype) noexcept;
+                                          DType dtype, DeviceType device = DeviceType::kCpu) noexcept;
 
 /// A language model's head and loss without the [R, V] logits: computes logits = input weight^T for some rows at a
 /// time, their softmax_cross_entropy, and both gradients while they are in cache.

@@ -122,8 +122,9 @@ int write_submission(const Options& options) {
   if (files.empty()) throw UsageError("none of these exercises is started");
   files[kManifestName] = to_text(manifest);
   write_zip(options.out, files);
-  std::cout << "wrote " << options.out.string() << ": " << manifest.exercises.size() << " exercises of "
-            << manifest.student << ", release " << manifest.release.tag << "\n";
+  std::cout << "wrote " << options.out.string() << ": " << manifest.exercises.size()
+            << (manifest.exercises.size() == 1 ? " exercise of " : " exercises of ") << manifest.student << ", release "
+            << manifest.release.tag << "\n";
   overview.print(manifest.exercises.size() == 1 ? "of this exercise" : concat("of these ", manifest.exercises.size()));
   return 0;
 }

@@ -35,6 +35,7 @@ constexpr std::array kTrainers{
     Trainer{"06", "train_gpt_ddp", train},
     Trainer{"09", "train_gpt_sharded"},
     Trainer{"10", "train_gpt_tensor_parallel"},
+    Trainer{"11", "train_gpt_pipeline"},
 };
 
 std::vector<std::string> names_in(const fs::path& folder, const std::string& extension) {

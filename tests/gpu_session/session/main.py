@@ -13,6 +13,7 @@ import time
 
 import libraries
 import phases
+import plan
 import results
 from runner import Runner
 
@@ -43,8 +44,9 @@ def parse_options():
     if options.help:
         print("\n".join(re.findall(r"^#(?!!) ?(.*)$", USAGE.read_text(encoding="utf-8"), re.MULTILINE)))
         sys.exit(0)
-    if options.phase not in phases.PHASES:
-        parser.error(f"there is no phase {options.phase or '(none named)'}; there are {', '.join(phases.PHASES)}")
+    known = [*phases.PHASES, "all", "plan"]
+    if options.phase not in known:
+        parser.error(f"there is no phase {options.phase or '(none named)'}; there are {', '.join(known)}")
     if options.budget < 10:
         parser.error(f"a budget of {options.budget:g} s is too short; 10 is the least")
     return parser, options
@@ -81,6 +83,9 @@ def main():
     begin = time.monotonic()
     parser, options = parse_options()
     gpus = gpu_count()
+    if options.phase == "plan":
+        print(plan.text(plan.steps(unpacked(USAGE.parent), gpus)))
+        return 0
     if gpus == 0 and not options.rehearse:
         say("no NVIDIA GPU is visible here (nvidia-smi -L lists none), so nothing was run on hardware")
         return 77
@@ -92,7 +97,8 @@ def main():
     if found.missing:
         say(found.message())
         return 1
-    steps = phases.PHASES[options.phase](carried, gpus)
+    is_whole = options.phase == "all"
+    steps = plan.steps(carried, gpus) if is_whole else phases.PHASES[options.phase](carried, gpus)
     names = [step.name for step in steps]
     only = [name for name in options.only.split(",") if name]
     for name in only:
@@ -100,11 +106,10 @@ def main():
             parser.error(f"phase {options.phase} has no step {name}; it has {', '.join(names)}")
     found_out = results.Results(options.out, options.phase, keep=not options.again)
     # A machine to rehearse on may be slow; one step alone may take what there is.
-    share = 10.0 if only or options.rehearse else min(1.0, options.budget / PLANNED_SECONDS)
+    shrinks = not is_whole and not only and not options.rehearse
+    share = min(1.0, options.budget / PLANNED_SECONDS) if shrinks else 10.0 if not is_whole else 1.0
     runner = Runner(carried, found_out, found, begin + options.budget, options.rehearse, share)
-    for step in steps:
-        if not only or step.name in only:
-            runner.run(step)
+    runner.run_all([step for step in steps if not only or step.name in only], side_by_side=is_whole)
     print(found_out.summary(), flush=True)
     return found_out.exit_status(only or names)
 

@@ -1,12 +1,14 @@
 """The steps of each phase, in the order of their worth."""
 import json
 import os
+import pathlib
 import re
 import shutil
+import sys
 
 import planted
 import training
-from runner import NO_DEVICE, OutOfTime, Step, StepFailed, StepSkipped
+from runner import NO_DEVICE, NeedsMoreGpus, OutOfTime, Step, StepFailed, StepSkipped
 
 # NCCL refuses two ranks on one GPU of one host: each says that it is a host of its own, and they meet over loopback.
 SHARED_GPU = {"NCCL_SOCKET_IFNAME": "lo", "NCCL_NVLS_ENABLE": 0, "NCCL_MNNVL_ENABLE": 0}
@@ -112,7 +114,9 @@ def run_tests(job, program, *filters, **variables):
         raise OutOfTime(f"{program} was ended at its limit")
     if skipped and not passed and not failed:
         reasons = re.findall(r"^skipped: (.*)$", done.output, re.MULTILINE)
-        raise StepSkipped(f"all of its {skipped} cases: {reasons[0] if reasons else 'no reason given'}")
+        reason = reasons[0] if reasons else "no reason given"
+        kind = NeedsMoreGpus if re.match(r"fewer than \d+ devices", reason) else StepSkipped
+        raise kind(f"all of its {skipped} cases: {reason}")
     if failed or done.status != 0:
         raise StepFailed(f"{failed} of {passed + failed} cases failed; {program} ended with {done.status}")
     if passed == 0:
@@ -128,7 +132,7 @@ def gpu_tests(carried, seconds):
             has_tag = bool(names_of_cases(job, job.program(program), ["[gpu]"]))
             run_tests(job, program, *(["[gpu]"] if has_tag else []))
 
-        return Step(program, seconds, body)
+        return Step(program, seconds, body, is_timed=False)
 
     return [step(program) for program in listed]
 
@@ -162,14 +166,16 @@ def phase_a(carried, gpus):
     # Tests of real sizes are too much for a checker that follows every access.
     checked = [(step.name, ["~[real_size]"]) for step in kernels if "real_size" not in step.name]
     return [
-        Step("machine", 90, machine),
+        Step("machine", 90, machine, is_timed=False),
         Step("ceilings", 40, ceilings),
         *kernels,
         *rest,
-        Step("train_124m_bf16", 60, training.ten_steps),
-        Step("losses_beside_cpu", 60, training.losses_beside_cpu),
-        Step("memcheck", 150, sanitizer("memcheck", *checked)),
-        Step("racecheck", 150, sanitizer("racecheck", *checked)),
+        Step("train_124m_bf16", 60, training.ten_steps, is_timed=False),
+        Step("losses_beside_cpu", 60, training.losses_beside_cpu, is_timed=False),
+        Step("memcheck", 150, sanitizer("memcheck", *checked), is_timed=False),
+        # racecheck 2025.3 ends with an error of its own in cuBLAS's kernels for Hopper.
+        Step("racecheck", 150, sanitizer("racecheck", *((name, [*filters, "~*product*"]) for name, filters in checked)),
+             is_timed=False),
     ]
 
 
@@ -220,6 +226,11 @@ def operations(job):
     job.check([job.program("device_bench")], on_line=emit)
 
 
+def operations_of_pytorch(job):
+    training.require_pytorch(job)
+    job.check([sys.executable, pathlib.Path(__file__).with_name("torch_operations.py")], on_line=emit_json_lines(job))
+
+
 def profile_largest(job):
     """Nsight Compute on the four operations that cost a training step in bfloat16 most."""
     profiler = tool("ncu")
@@ -245,6 +256,7 @@ def phase_b(_carried, _gpus):
     return [
         Step("ceilings", 40, ceilings),
         Step("operations", 150, operations),
+        Step("operations_of_pytorch", 90, operations_of_pytorch),
         *map(ladder, ladder_names()),
         Step("ncu", 200, profile_largest),
     ]
@@ -274,7 +286,7 @@ def nccl_all_reduce(ranks):
         if output.count(expected) != ranks:
             raise StepFailed(f"{output.count(expected)} of {ranks} ranks have the sum {expected}")
 
-    return Step(f"all_reduce_{ranks}_ranks", 60, body)
+    return Step(f"all_reduce_{ranks}_ranks", 60, body, is_timed=False)
 
 
 def nccl_mismatch(job):
@@ -296,16 +308,16 @@ def train_ddp(job):
 
 def phase_d(_carried, gpus):
     steps = [
-        Step("nccl_unique_id_test", 60, lambda job: run_tests(job, "nccl_unique_id_test")),
+        Step("nccl_unique_id_test", 60, lambda job: run_tests(job, "nccl_unique_id_test"), is_timed=False),
         nccl_all_reduce(2),
         nccl_all_reduce(4),
-        Step("mismatch", 90, nccl_mismatch),
-        Step("train_ddp", 90, train_ddp),
-        Step("bus_bandwidth_test", 150, lambda job: run_tests(job, "bus_bandwidth_test", **SHARED_GPU)),
-        json_step("nccl_bench", 60, [], **SHARED_GPU),
+        Step("mismatch", 90, nccl_mismatch, is_timed=False),
+        Step("train_ddp", 90, train_ddp, is_timed=False),
+        Step("bus_bandwidth_test", 150, lambda job: run_tests(job, "bus_bandwidth_test", **SHARED_GPU), is_timed=False),
+        json_step("nccl_bench", 60, ["--max-bytes", 4 << 20 if gpus > 1 else 4 << 10], **SHARED_GPU),
         Step("collective_faults_test", 250,
              lambda job: run_tests(job, "collective_faults_test", LOCKSTEP_FAULT_BACKEND="nccl",
-                                   LOCKSTEP_TEST_SHARE_GPU=1, **SHARED_GPU)),
+                                   LOCKSTEP_TEST_SHARE_GPU=1, **SHARED_GPU), is_timed=False),
     ]
     if gpus > 1:  # one GPU has no link to measure
         options = ["--backends", "nccl", "--device", "cuda", "--world-size", gpus]

@@ -13,12 +13,13 @@ TOOLS = {"race": "racecheck", "uninitialised read": "initcheck", "divergent barr
 
 
 def programs(carried):
-    """(source, tool, whether it should find something)"""
+    """(source, tool, whether there is a bug, whether the tool is known to report one that is not there)"""
     for source in sorted((carried / "planted").glob("*/*.cu")):
-        marked = re.search(r"// BUG: ([^,\n]+)", source.read_text(encoding="utf-8"))
+        text = source.read_text(encoding="utf-8")
+        marked = re.search(r"// BUG: ([^,\n]+)", text)
         name = TOOLS.get(marked[1].strip()) if marked else "memcheck"
         if name:
-            yield source, name, marked is not None
+            yield source, name, marked is not None, "// compute-sanitizer" in text
 
 
 def check(job, carried, tool):
@@ -30,11 +31,11 @@ def check(job, carried, tool):
     on_gpu = threading.Semaphore(4)
 
     def build_and_run(entry):
-        source, kind, is_bug = entry
+        source, kind, is_bug, is_known = entry
         log = f"planted_{source.stem}"
         options = ["-std=c++20", "-O1", "-lineinfo", "-arch=sm_90", f"-I{carried / 'include'}"]
         built = job.run([compiler, *options, "-o", out / source.stem, source], 90, log_name=log)
-        row = {"program": source.stem, "tool": kind, "is_bug": is_bug, "built": built.status}
+        row = {"program": source.stem, "tool": kind, "is_bug": is_bug, "is_known_false_finding": is_known, "built": built.status}
         if built.status == 0:
             with on_gpu:
                 done = job.run([checker, "--tool", kind, "--error-exitcode", "86", out / source.stem], 30, log_name=log)
@@ -54,7 +55,7 @@ def check(job, carried, tool):
         other = [row["program"] for row in rows if row["status"] != 1]  # 1: its own verdict, a CUDA call has failed
         other += [row["program"] for row in job.record["rows"] if row["built"] is None]  # no time left to build it
         raise StepFailed(f"not for want of a GPU: {', '.join(other)}", for_want_of_a_gpu=not other)
-    wrong = [row["program"] for row in rows if row["found"] and not row["is_bug"]]
+    wrong = [row["program"] for row in rows if row["found"] and not (row["is_bug"] or row["is_known_false_finding"])]
     if wrong:
         raise StepFailed(f"findings in correct programs: {', '.join(wrong)}")
     if len(rows) < len(job.record["rows"]) or any(row["status"] is None for row in rows):
@@ -64,4 +65,4 @@ def check(job, carried, tool):
 
 
 def steps(carried, tool):
-    return [Step("planted", 540, lambda job: check(job, carried, tool))]
+    return [Step("planted", 240, lambda job: check(job, carried, tool), is_timed=False)]

@@ -4,6 +4,7 @@ import os
 import pathlib
 import tarfile
 import tempfile
+import threading
 
 LOG_LIMIT = 1 << 20  # of each log the beginning and the end, half each
 
@@ -20,6 +21,7 @@ class Results:
         self.archive = folder.resolve() / f"session_{phase}.tar.gz"
         self._scratch = tempfile.TemporaryDirectory(prefix="gpu_session_")  # logs and results until they are packed
         self.scratch = pathlib.Path(self._scratch.name)
+        self.lock = threading.RLock()  # steps may run side by side
         self.data = {"phase": phase, "machine": {}, "steps": []}
         if keep and self.archive.exists():
             with tarfile.open(self.archive) as archive:
@@ -31,9 +33,10 @@ class Results:
         return next((step for step in self.data["steps"] if step["name"] == name), None)
 
     def begin(self, name):
-        self.data["steps"] = [step for step in self.data["steps"] if step["name"] != name]
-        self.data["steps"].append({"name": name, "verdict": "running", "seconds": 0, "rows": []})
-        return self.data["steps"][-1]
+        record = {"name": name, "verdict": "running", "seconds": 0, "rows": []}
+        with self.lock:
+            self.data["steps"] = [step for step in self.data["steps"] if step["name"] != name] + [record]
+        return record
 
     def log_path(self, name):
         return self.scratch / f"{name}.log"
@@ -43,6 +46,10 @@ class Results:
         return record["rows"] if record else []
 
     def save(self):
+        with self.lock:
+            self._save()
+
+    def _save(self):
         (self.scratch / "results.json").write_text(json.dumps(self.data, indent=1) + "\n", encoding="utf-8")
         for log in self.scratch.glob("*.log"):
             if log.stat().st_size > 2 * LOG_LIMIT:
@@ -57,12 +64,13 @@ class Results:
         os.replace(new, self.archive)
 
     def exit_status(self, names):
-        """0: each of these steps passed or (rehearsed) came as far as the device, or was skipped for a reason beside
-        others that passed. 77: all were skipped. 1: anything else."""
+        """0: each of these steps passed or (rehearsed) came as far as the device. 3: so did all that were not skipped.
+        77: all were skipped. 1: anything else."""
         verdicts = {(self.step(name) or {}).get("verdict") for name in names}
-        if verdicts == {"skipped"}:
-            return 77
-        return 0 if verdicts <= {"passed", "reached the device", "skipped"} else 1
+        left_out = verdicts & {"skipped", "needs more GPUs"}
+        if not verdicts - left_out <= {"passed", "reached the device"}:
+            return 1
+        return 0 if not left_out else 77 if left_out == verdicts else 3
 
     def summary(self):
         lines = [f"phase {self.data['phase']}: {self.archive}"]
@@ -76,5 +84,5 @@ class Results:
         counted = [step["cases"]["passed"] for step in self.data["steps"] if "cases" in step]
         lines.append(f"  {sum(counted)} test cases passed in {len(counted)} steps; "
                      f"{sum(step['verdict'] == 'failed' for step in self.data['steps'])} steps failed, "
-                     f"{sum(step['verdict'] == 'skipped' for step in self.data['steps'])} were skipped")
+                     f"{sum(step['verdict'] in ('skipped', 'needs more GPUs') for step in self.data['steps'])} were skipped")
         return "\n".join(lines)

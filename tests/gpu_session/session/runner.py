@@ -1,5 +1,7 @@
 """Runs steps: each with a limit of its own, in a process group of its own, its output in a log of its own."""
+import concurrent.futures
 import dataclasses
+import itertools
 import os
 import re
 import signal
@@ -13,6 +15,7 @@ NO_DEVICE = re.compile("|".join(re.sub(" ", r"\\s+", text) for text in (
     "this machine has no NVIDIA GPU with a driver", "no CUDA-capable device", "CUDA driver version is insufficient",
     "Found no NVIDIA driver", "not compiled with CUDA enabled")))
 SAVE_SECONDS = 5  # kept from the budget for the last archive
+SIDE_BY_SIDE = 6  # steps without times: enough to fill a GPU's host, few enough for its memory
 
 
 class StepFailed(Exception):
@@ -33,12 +36,21 @@ class OutOfTime(StepFailed):
 class StepSkipped(Exception):
     """The machine lacks what the step is about; says what."""
 
+    verdict = "skipped"
+
+
+class NeedsMoreGpus(StepSkipped):
+    """It has fewer GPUs than the step needs."""
+
+    verdict = "needs more GPUs"
+
 
 @dataclasses.dataclass
 class Step:
     name: str
     seconds: float  # its share: whatever it starts is ended then
     body: typing.Callable  # body(job)
+    is_timed: bool = True  # runs alone; other steps run side by side if the phase lets them
 
 
 @dataclasses.dataclass
@@ -104,6 +116,7 @@ class Job:
                                            cwd=self.runner.results.scratch, env=self.runner.environment(**variables))
             except OSError as error:
                 raise StepFailed(f"cannot start {command[0]}: {error.strerror}") from error
+        self.runner.processes.add(process)
         reader = LineReader(path, begin, on_line)
         end = time.monotonic() + limit
         try:
@@ -113,6 +126,7 @@ class Job:
         finally:
             status = process.poll()
             stop_group(process)  # whatever the command left behind, too
+            self.runner.processes.discard(process)
         reader.read()
         return Finished(status, reader.text)
 
@@ -129,13 +143,19 @@ class Job:
 
     def emit(self, row):
         """A row of results, saved at once."""
-        self.record["rows"].append(row)
+        with self.runner.results.lock:
+            self.record["rows"].append(row)
         self.runner.save_soon()
 
     def note(self, text):
-        self.record["note"] = text
+        with self.runner.results.lock:
+            self.record["note"] = text
 
     def count_cases(self, passed, failed, skipped):
+        with self.runner.results.lock:
+            self._count(passed, failed, skipped)
+
+    def _count(self, passed, failed, skipped):
         cases = self.record.setdefault("cases", {"passed": 0, "failed": 0, "skipped": 0})
         cases["passed"] += passed
         cases["failed"] += failed
@@ -168,11 +188,19 @@ class Runner:
         self.carried, self.results, self.found, self.share = carried, results, found, share
         self.deadline, self.is_rehearsal = deadline - SAVE_SECONDS, is_rehearsal
         self.saved_at = 0.0
-        # Ended from outside: the running step's processes go too, and what is known is kept.
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        self.processes = set()
+        signal.signal(signal.SIGTERM, self._end)
+
+    def _end(self, *_):
+        """Ended from outside: the processes of running steps go too, and results so far are kept."""
+        self.deadline = 0
+        for process in list(self.processes):
+            stop_group(process)
+        sys.exit(143)
 
     def environment(self, **variables):
         return {**os.environ, "LD_LIBRARY_PATH": ":".join(self.found.folders), "LOCKSTEP_REQUIRE_GPU": "1",
+                "LOCKSTEP_TEST_RECORDS": str(self.carried / "data"),
                 "LOCKSTEP_COURSE_TEXT": str(self.carried / "data" / "course_text_v2.txt"),
                 "PYTHONUNBUFFERED": "1", **{name: str(value) for name, value in variables.items()}}
 
@@ -187,32 +215,42 @@ class Runner:
             return reason.for_want_of_a_gpu
         return bool(NO_DEVICE.search(job.log.read_text(encoding="utf-8", errors="replace")))
 
+    def run_all(self, steps, side_by_side=False):
+        """In order. @param side_by_side  Whether neighbours whose times do not count may run at once."""
+        for is_timed, group in itertools.groupby(steps, lambda step: step.is_timed or not side_by_side):
+            with concurrent.futures.ThreadPoolExecutor(1 if is_timed else SIDE_BY_SIDE) as pool:
+                list(pool.map(self.run, group))
+
     def run(self, step):
         before = self.results.step(step.name)
-        if before and before["verdict"] in ("passed", "skipped"):
+        if before and before["verdict"] == "passed":
             return
         record = self.results.begin(step.name)
         begin = time.monotonic()
         if self.deadline - begin < 5:
-            record["verdict"] = "not reached"
-            self.results.save()
+            self._close(record, "not reached", begin)
             return
         job = Job(self, record, min(begin + step.seconds * self.share, self.deadline))
         print(f"session.sh: {step.name}", file=sys.stderr, flush=True)
+        verdict = "failed"
         try:
             step.body(job)
-            record["verdict"] = "passed"
+            verdict = "passed"
         except StepSkipped as reason:
-            record["verdict"] = "skipped"
+            verdict = reason.verdict
             job.note(str(reason))
         except StepFailed as reason:
-            record["verdict"] = "out of time" if isinstance(reason, OutOfTime) else "failed"
+            verdict = "out of time" if isinstance(reason, OutOfTime) else "failed"
             job.note(str(reason))
             if self.is_rehearsal and self.is_for_want_of_a_gpu(reason, job):
-                record["verdict"] = "reached the device"
+                verdict = "reached the device"
         except Exception as error:  # a mistake in this script costs its own step only
-            record["verdict"] = "failed"
             job.note(f"{type(error).__name__}: {error}")
         finally:
+            self._close(record, verdict, begin)
+
+    def _close(self, record, verdict, begin):
+        with self.results.lock:
+            record["verdict"] = verdict
             record["seconds"] = round(time.monotonic() - begin, 1)
-            self.results.save()
+        self.results.save()

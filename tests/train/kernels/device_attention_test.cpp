@@ -1,5 +1,4 @@
-#include "kernels/attention.hpp"
-#include "kernels/device_testing.hpp"
+#include "kernels/attention_testing.hpp"
 #include "support/catch.hpp"
 
 using namespace lockstep;
@@ -8,39 +7,10 @@ using namespace lockstep::kernels::testing;
 
 namespace {
 
-struct AttentionSizes {
-  std::int64_t B, T, H, D;
-};
 // Tiles of 64 and, for heads above 64 channels, of 32; rests; heads of odd size, whose rows are not aligned.
 const std::vector<AttentionSizes> kAttentionSizes{{1, 1, 1, 1},   {2, 5, 3, 4},   {1, 31, 2, 32},
                                                   {1, 33, 1, 20}, {1, 65, 2, 64}, {1, 70, 1, 80}};
 const std::vector<std::int64_t> kIds{7, 123456789012};
-
-/// The results of both passes of attention on the CPU in float64, and on the device.
-struct Results {
-  Tensor out, log_sum_exp, gradient;
-};
-
-Results on_cpu(const AttentionSizes& s, const Tensor& qkv, const Tensor& dy, const DropoutMask& mask) {
-  Results r{Tensor::empty({s.B, s.T, s.H * s.D}, DType::kFloat64), Tensor::empty({s.B, s.H, s.T}, DType::kFloat64),
-            Tensor::empty({s.B, s.T, 3 * s.H * s.D}, DType::kFloat64)};
-  const int heads = static_cast<int>(s.H);
-  causal_attention_forward(r.out, r.log_sum_exp, doubled(qkv), heads, mask);
-  causal_attention_backward(r.gradient, doubled(dy), r.out, r.log_sum_exp, doubled(qkv), heads, mask);
-  return r;
-}
-
-Results on_device(TestDevice& device, const AttentionSizes& s, const Tensor& qkv, const Tensor& dy,
-                  const DropoutMask& mask) {
-  const Array input = device.put(qkv), out = device.make(dy), gradient = device.make(qkv);
-  const Array log_sum_exp = device.make(Tensor::empty({s.B, s.H, s.T}));
-  const Dropout dropout = mask.is_active() ? device.mask(mask) : Dropout{};
-  const int heads = static_cast<int>(s.H);
-  device.ops().causal_attention_forward(out, log_sum_exp, input, s.B, heads, dropout, device.context());
-  device.ops().causal_attention_backward(gradient, device.put(dy), out, log_sum_exp, input, s.B, heads, dropout,
-                                         device.context());
-  return {device.get(out), device.get(log_sum_exp), device.get(gradient)};
-}
 
 void check_attention(DType dtype, const AttentionSizes& s, float probability, std::int64_t first_element = 0) {
   TestDevice device;

@@ -14,6 +14,9 @@ struct LayerNormSizes {
 };
 const std::vector<LayerNormSizes> kLayerNormSizes{{1, 1},   {3, 31},   {9, 33},   {2, 64},
                                                   {17, 65}, {5, 1024}, {3, 1032}, {2, 1501}};
+// Rows for a warp (aligned, up to 1024 channels) and for a block; blocks of one row, of three and of six.
+const std::vector<LayerNormSizes> kBackwardSizes{{1, 1},    {3, 31},   {2, 64},    {17, 65},   {2, 768}, {3, 1024},
+                                                 {3, 1032}, {2, 1501}, {1030, 33}, {1030, 40}, {2570, 8}};
 
 /// Statistics computed in float64 on the host, in device memory.
 Array put_as_float(TestDevice& device, const Tensor& wide) {
@@ -56,7 +59,7 @@ TEST_CASE("device layer norm agrees with float64", "[kernels][gpu]") {
 
 TEST_CASE("device gradients of layer norm agree with float64", "[kernels][gpu]") {
   for (const DType dtype : kStoredTypes) {
-    for (const auto& [R, C] : std::vector<LayerNormSizes>{{1, 1}, {3, 31}, {2, 64}, {17, 65}, {2, 1501}, {1030, 33}}) {
+    for (const auto& [R, C] : kBackwardSizes) {
       TestDevice device;
       const Tensor x = random_stored(dtype, {R, C}, 1), dy = random_stored(dtype, {R, C}, 2);
       const Tensor skip = random_stored(dtype, {R, C}, 3), gain = random_tensor<float>({C}, 4);

@@ -30,10 +30,11 @@ SECONDS_A_RUN = 120
 # Which source shows a change of a header, and which tests run a source's kernels.
 SOURCE_OF_HEADER = {"sums.cuh": "numbers.cu", "attention_tiles.cuh": "attention_forward.cu", "map.cuh": "elementwise.cu",
                     "attention_tensor_core.cuh": "attention_tensor_core.cu", "packs.cuh": "elementwise.cu",
-                    "random.cuh": "dropout.cu"}
+                    "random.cuh": "dropout.cu", "attention_core_gradients.cuh": "attention_backward_tensor_core.cu"}
 TESTS_OF_SOURCE = {
     "attention_forward.cu": "device attention*", "attention_backward.cu": "device attention*",
-    "attention_tensor_core.cu": "device attention in bfloat16*", "bias_gradient.cu": "*gradient of a bias*",
+    "attention_backward_tensor_core.cu": "device attention in bfloat16*,*gradients of attention in bfloat16*",
+    "attention_deltas.cu": "device attention*", "attention_tensor_core.cu": "device attention in bfloat16*", "bias_gradient.cu": "*gradient of a bias*",
     "column_sums.cu": "*gradient of a bias*", "dropout.cu": "*drops*,*masks of rows*", "elementwise.cu": "device sums*,device fill*",
     "embedding.cu": "*embeddings*", "layer_norm.cu": "device layer norm*",
     "layer_norm_backward.cu": "device gradients of layer norm*", "loss.cu": "device cross-entropy*",
@@ -62,6 +63,10 @@ GUARDS = [
     ("attention_forward.cu", "if (i >= p.length) continue;", ""),
     ("attention_backward.cu", "if (j >= p.length) continue;", ""),
     ("attention_backward.cu", "if (i >= p.length) return {0.0F, 0.0F, false};", ""),
+    ("attention_core_gradients.cuh", "if (i >= p.length) return {kInfinity, 0.0F};", ""),
+    ("attention_core_gradients.cuh", "if (row >= valid) continue;", ""),
+    ("attention_deltas.cu", "i < p.length && d < p.head_size", "d < p.head_size"),
+    ("attention_deltas.cu", "if (lane == 0 && i < p.length)", "if (lane == 0)"),
     ("attention_tensor_core.cu", "if (row >= p.length) continue;", ""),
     ("attention_tensor_core.cuh", "row < valid && c < head_size;", "c < head_size;"),
 ]

@@ -145,6 +145,14 @@ TEST_CASE("head and loss in one hold as many logits as their input suggests, in 
   CHECK(rows(0, 512, 50257) == 0);
   CHECK(rows(10, 0, 0) == 10);
   CHECK(rows_of_logits(4064, 512, 50257, DType::kBFloat16) == 320);
+  const auto on_gpu = [](std::int64_t batch) {
+    return rows_of_logits(batch * 1024, 768, 50304, DType::kBFloat16, DeviceType::kCuda);
+  };
+  CHECK(on_gpu(4) == 4096);     // 393 MiB: all
+  CHECK(on_gpu(8) == 4096);     // 512 MiB hold 5336 rows; 2 chunks
+  CHECK(on_gpu(32) == 6592);    // 768 MiB hold 8004 rows; 5 chunks
+  CHECK(on_gpu(64) == 13120);   // 1.5 GiB hold 16008 rows; 5 chunks
+  CHECK(on_gpu(128) == 18752);  // never above 2 GiB, which hold 21345 rows; 7 chunks
 }
 
 TEST_CASE("head and loss in one take no more scratch than they say", "[kernels]") {

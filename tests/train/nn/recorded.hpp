@@ -3,6 +3,7 @@
 /// Values that PyTorch computed, and models with the same parameters. Private to these tests.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -13,9 +14,10 @@
 
 namespace lockstep::test {
 
-/// A recording in a file of this folder.
+/// A recording in a file of this folder, or of LOCKSTEP_TEST_RECORDS where the test was carried to another machine.
 inline nlohmann::json recorded(const std::string& file) {
-  return parse_json(read_file(LOCKSTEP_SOURCE_DIR "/tests/train/nn/" + file));
+  const char* const carried = std::getenv("LOCKSTEP_TEST_RECORDS");
+  return parse_json(read_file(std::string(carried ? carried : LOCKSTEP_SOURCE_DIR "/tests/train/nn") + "/" + file));
 }
 
 /// Element i is formula(i).

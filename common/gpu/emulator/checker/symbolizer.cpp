@@ -86,6 +86,8 @@ const Frame& Symbolizer::user_frame(std::uintptr_t return_address) {
 
 std::string Symbolizer::function_name(const void* function) {
   std::string name = frames(reinterpret_cast<std::uintptr_t>(function) + 1).back().function;
+  const std::string anonymous = "(anonymous namespace)::";  // this parenthesis does not begin the parameters
+  if (const std::size_t at = name.find(anonymous); at != std::string::npos) name.erase(at, anonymous.size());
   name = name.substr(0, name.find_first_of("(<"));
   return name.substr(name.rfind(' ') == std::string::npos ? 0 : name.rfind(' ') + 1);
 }

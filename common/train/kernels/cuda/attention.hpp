@@ -12,6 +12,11 @@ inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 
 inline constexpr int kLargestHead = 128;
 
+// Scores are kept in powers of 2: e^s = 2^(s log2 e).
+inline constexpr float kLog2E = 1.4426950408889634F;
+inline constexpr float kLn2 = 0.6931471805599453F;
+inline constexpr float kInfinity = __builtin_huge_valf();
+
 /// D = C / H. @param out  [B T, C].
 inline int head_size_of(const ConstArray& out, int heads) {
   const auto head_size = static_cast<int>(out.columns / heads);

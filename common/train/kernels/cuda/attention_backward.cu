@@ -1,12 +1,12 @@
-// Causal attention, backward, in float32 arithmetic. Probabilities are recomputed from log_sum_exp. The gradients of
-// keys and values need all queries that see them, the gradient of a query all keys that it sees: one kernel for each,
-// so that no two blocks add to one element. That makes 7 tile products instead of 5, the price of a fixed order of
-// sums. Letters: B samples, T positions, H heads, C channels, D = C / H; i: query, j: key.
+// Causal attention, backward, in float32 arithmetic: for float32, and for float16, whose range may be too small for
+// gradients of probabilities. Probabilities are recomputed from log_sum_exp. The gradients of keys and values need all
+// queries that see them, the gradient of a query all keys that it sees: one kernel for each, so that no two blocks add
+// to one element. That makes 7 tile products instead of 5, the price of a fixed order of sums. Letters: B samples, T
+// positions, H heads, C channels, D = C / H; i: query, j: key.
 // @source Dao, "FlashAttention-2", ICLR 2024, algorithm 2.
 #include "kernels/cuda/attention.hpp"
 #include "kernels/cuda/attention_tiles.cuh"
 #include "kernels/cuda/operations.hpp"
-#include "kernels/cuda/types.cuh"
 
 namespace lockstep::kernels::cuda {
 inline namespace LOCKSTEP_KERNEL_NAMESPACE {
@@ -16,11 +16,11 @@ namespace {
 /// Pointers and sizes of one call.
 template <typename S>
 struct AttentionBackward {
-  S* qkv_gradient;              // [B, T, 3C]
-  const S *out_gradient, *out;  // [B, T, C]
-  const float* log_sum_exp;     // [B, H, T]
-  const S* qkv;                 // [B, T, 3C]
-  float* deltas;                // [B, H, T]: out_gradient . out of a head
+  S* qkv_gradient;           // [B, T, 3C]
+  const S* out_gradient;     // [B, T, C]
+  const float* log_sum_exp;  // [B, H, T]
+  const S* qkv;              // [B, T, 3C]
+  const float* deltas;       // [B, H, T]: out_gradient . out of a head
   DropoutRule dropout;
   std::int64_t samples, length, channels;
   int heads, head_size;
@@ -28,23 +28,13 @@ struct AttentionBackward {
   bool is_aligned;
 };
 
-constexpr int kDeltaRows = 8;  // warps of a block
-
-/// deltas[b, h, i] = out_gradient[b, i, h] . out[b, i, h]: subtracted from a probability's gradient to get the score's.
-/// Launch: blocks_for(B T H, 8) blocks of 8 warps, one a row of a head. Traffic: reads both arrays once.
-template <typename S>
-__global__ void __launch_bounds__(kDeltaRows* kWarpSize) multiply_heads(AttentionBackward<S> p) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const std::int64_t index = std::int64_t{blockIdx.x} * kDeltaRows + threadIdx.x / kWarpSize;
-  if (index >= p.samples * p.length * p.heads) return;
-  const std::int64_t row = index / p.heads, head = index % p.heads;  // row = b T + i
-  const std::int64_t first = row * p.channels + head * p.head_size;
-  float sum = 0.0F;
-  for (int d = lane; d < p.head_size; d += kWarpSize)
-    sum += widened(p.out_gradient[first + d]) * widened(p.out[first + d]);
-  sum = warp_sum(sum);
-  if (lane == 0) p.deltas[(row / p.length * p.heads + head) * p.length + row % p.length] = sum;
-}
+/// Blocks that share a processor. On Hopper two fit into its shared memory, and 128 registers a thread cost no float32
+/// kernel a spill; on other GPUs they would.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900
+constexpr int kBlocksOfProcessor = 2;
+#else
+constexpr int kBlocksOfProcessor = 0;  // as many as the compiler likes
+#endif
 
 /// A thread's data for one query.
 struct QueryRow {
@@ -67,7 +57,7 @@ __device__ inline QueryRow query_row(const AttentionBackward<S>& p, std::int64_t
 /// its columns queries. Traffic: reads k, v once, q and out_gradient once for each tile of keys that they see (from the
 /// second-level cache), writes both gradients once. Four tile products.
 template <int kD, typename S>
-__global__ void __launch_bounds__(kAttentionThreads) attend_backward_keys(AttentionBackward<S> p) {
+__global__ void __launch_bounds__(kAttentionThreads, kBlocksOfProcessor) attend_backward_keys(AttentionBackward<S> p) {
   using Sizes = TileSizes<kD>;
   constexpr int kTile = Sizes::kTile, kPart = Sizes::kPart;
   float* const keys = dynamic_shared<float>();
@@ -142,7 +132,8 @@ __global__ void __launch_bounds__(kAttentionThreads) attend_backward_keys(Attent
 /// and out_gradient once, k and v once for each tile of queries that sees them, writes the gradient once. Three tile
 /// products.
 template <int kD, typename S>
-__global__ void __launch_bounds__(kAttentionThreads) attend_backward_queries(AttentionBackward<S> p) {
+__global__ void __launch_bounds__(kAttentionThreads, kBlocksOfProcessor)
+    attend_backward_queries(AttentionBackward<S> p) {
   using Sizes = TileSizes<kD>;
   constexpr int kTile = Sizes::kTile, kPart = Sizes::kPart;
   float* const queries = dynamic_shared<float>();
@@ -209,9 +200,6 @@ void launch_backward(const AttentionBackward<S>& p, cudaStream_t stream) {
   constexpr std::size_t kBytes = (4 * Sizes::kTileFloats + Sizes::kScoreFloats) * sizeof(float);
   const dim3 grid(static_cast<unsigned int>(blocks_for(p.length, Sizes::kTile)), static_cast<unsigned int>(p.heads),
                   static_cast<unsigned int>(p.samples));
-  const std::int64_t rows = p.samples * p.length * p.heads;
-  cuda_check(launch(multiply_heads<S>, dim3(static_cast<unsigned int>(blocks_for(rows, kDeltaRows))),
-                    dim3(kDeltaRows * kWarpSize), 0, stream, p));
   allow_shared_memory(attend_backward_keys<kD, S>, kBytes);
   cuda_check(launch(attend_backward_keys<kD, S>, grid, dim3(kAttentionThreads), kBytes, stream, p));
   allow_shared_memory(attend_backward_queries<kD, S>, kBytes);
@@ -224,15 +212,19 @@ void causal_attention_backward(Array qkv_gradient, ConstArray out_gradient, Cons
                                ConstArray qkv, std::int64_t samples, int heads, const Dropout& dropout,
                                Context context) {
   if (qkv.count() == 0) return;
-  on_storage_type(qkv, [&](auto zero) {
+  const float* const deltas = attention_deltas(out_gradient, out, samples, heads, context);
+  if (qkv.dtype == DType::kBFloat16) {
+    return attention_backward_on_tensor_cores(qkv_gradient, out_gradient, deltas, log_sum_exp, qkv, samples, heads,
+                                              dropout, context);
+  }
+  const auto run = [&](auto zero) {
     using S = decltype(zero);
     const int head_size = head_size_of(out, heads);
     const AttentionBackward<S> p{.qkv_gradient = qkv_gradient.as<S>(),
                                  .out_gradient = out_gradient.as<S>(),
-                                 .out = out.as<S>(),
                                  .log_sum_exp = log_sum_exp.as<float>(),
                                  .qkv = qkv.as<S>(),
-                                 .deltas = context.scratch->take<float>(log_sum_exp.count()),
+                                 .deltas = deltas,
                                  .dropout = rule_of(dropout),
                                  .samples = samples,
                                  .length = qkv.rows / samples,
@@ -242,7 +234,9 @@ void causal_attention_backward(Array qkv_gradient, ConstArray out_gradient, Cons
                                  .scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_size))),
                                  .is_aligned = are_rows_aligned<S>(head_size, qkv.data, out_gradient.data)};
     on_padded_head_size(head_size, [&](auto padded) { launch_backward<decltype(padded)::value>(p, context.stream); });
-  });
+  };
+  if (qkv.dtype == DType::kFloat16) return run(Float16{});
+  run(float{});
 }
 
 }  // namespace LOCKSTEP_KERNEL_NAMESPACE

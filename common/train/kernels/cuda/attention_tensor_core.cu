@@ -2,8 +2,10 @@
 // probabilities in registers. Letters: B samples, T positions, H heads, C channels, D = C / H padded to kD; i: query,
 // j: key.
 // @source Dao, "FlashAttention-2", ICLR 2024, algorithm 1.
+#include "device/fast_math.hpp"
 #include "kernels/cuda/attention.hpp"
-#include "kernels/cuda/attention_tensor_core.cuh"
+#include "kernels/cuda/attention_core_gradients.cuh"
+#include "kernels/cuda/attention_core_products.cuh"
 #include "kernels/cuda/operations.hpp"
 #include "kernels/cuda/random.cuh"
 #include "kernels/cuda/sums.cuh"
@@ -13,9 +15,6 @@ namespace lockstep::kernels::cuda {
 inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 
 namespace {
-
-constexpr float kLog2E = 1.4426950408889634F, kLn2 = 0.6931471805599453F;
-constexpr float kInfinity = __builtin_huge_valf();
 
 /// Pointers and sizes of one call on elements of type S.
 template <typename S>
@@ -36,26 +35,17 @@ struct RowState {
   float totals[2] = {};  // of this lane's columns
 };
 
-/// Turns scores of 16 x 64 into e^(score - largest), with keys after their query hidden; rescales the earlier sums.
-/// Elements 2 r and 2 r + 1 of each part belong to row g + 8 r, keys 8 part + 2 t and the next.
+/// Turns scores of 16 x 64 into 2^(score scale - largest); rescales the earlier sums. Elements 2 r and 2 r + 1 of each
+/// part belong to row g + 8 r, keys 8 part + 2 t and the next.
 template <int kD>
-__device__ inline void exponentiate(float (&s)[kCoreParts][4], float (&sums)[kD / 8][4], RowState& state, float scale,
-                                    std::int64_t first_query, std::int64_t first_key) {
+__device__ inline void exponentiate(float (&s)[kCoreParts][4], float (&sums)[kD / 8][4], RowState& state, float scale) {
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    const std::int64_t i = first_query + 8 * r;
-    float largest = state.largest[r];
+    float largest = s[0][2 * r];
 #pragma unroll
-    for (int part = 0; part < kCoreParts; ++part) {
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        float& score = s[part][2 * r + e];
-        score = first_key + 8 * part + e > i ? -kInfinity : score * scale;
-        largest = fmaxf(largest, score);
-      }
-    }
-    largest = warp_maximum<4>(largest);
-    const float shrink = exp2f(state.largest[r] - largest);
+    for (int part = 0; part < kCoreParts; ++part) largest = fmaxf(largest, fmaxf(s[part][2 * r], s[part][2 * r + 1]));
+    largest = fmaxf(state.largest[r], warp_maximum<4>(largest) * scale);
+    const float shrink = device::exp2_approximate(state.largest[r] - largest);
     state.largest[r] = largest;
     state.totals[r] *= shrink;
 #pragma unroll
@@ -67,7 +57,7 @@ __device__ inline void exponentiate(float (&s)[kCoreParts][4], float (&sums)[kD 
     for (int part = 0; part < kCoreParts; ++part) {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        s[part][2 * r + e] = exp2f(s[part][2 * r + e] - largest);
+        s[part][2 * r + e] = device::exp2_approximate(fmaf(s[part][2 * r + e], scale, -largest));
         state.totals[r] += s[part][2 * r + e];
       }
     }
@@ -145,48 +135,26 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_tensor_cores(CoreForwa
   copy_core_tile<kD>(queries, packed_rows + first * stride, stride, p.length - first, p.head_size, p.is_aligned);
   copy_keys(0);
 
-  const std::int64_t i = first + 16 * warp + g;  // the lane's rows are queries i and i + 8
+  const int row = 16 * warp + g;
+  const std::int64_t i = first + row;  // the lane's rows are queries i and i + 8
+  device::cp_async_wait<0>();
+  __syncthreads();  // queries have arrived
+  const LeftRows<kD, S> own_queries(queries + 16 * warp * kCoreStride<kD>);
   float sums[kD / 8][4] = {};
   RowState state;
   for (std::int64_t step = 0; step <= tile; ++step) {
-    if (step < tile) {
-      copy_keys(step + 1);
-      device::cp_async_wait<1>();
-    } else {
-      device::cp_async_wait<0>();
-    }
-    __syncthreads();  // this step's tiles have arrived
-    const S* const key_tile = keys + step % 2 * kTileElements;
-    const S* const value_tile = values + step % 2 * kTileElements;
-    float s[kCoreParts][4] = {};
-#pragma unroll
-    for (int d = 0; d < kD / 16; ++d) {
-      std::uint32_t left[4], right[4];
-      load_left<kD>(left, queries + 16 * warp * kCoreStride<kD>, d);
-#pragma unroll
-      for (int part = 0; part < kCoreParts; part += 2) {
-        load_right_transposed<kD>(right, key_tile + 8 * part * kCoreStride<kD>, d);
-        multiply_pair<S>(s[part], s[part + 1], left, right);
-      }
-    }
-    exponentiate<kD>(s, sums, state, p.scale, i, step * kCoreTile + 2 * t);
+    device::cp_async_wait<0>();
+    __syncthreads();  // this step's tiles have arrived, and all have read those before, which the next ones replace
+    if (step < tile) copy_keys(step + 1);
+    float s[kCoreParts][4];
+    multiply_core_rows<kD>(s, own_queries, keys + step % 2 * kTileElements);
+    if (step == tile) hide_later_keys<1, -1>(s, row - 2 * t);
+    exponentiate<kD>(s, sums, state, p.scale);
     if (p.dropout.sample_ids != nullptr) {
       drop(s, p.dropout, static_cast<std::uint64_t>(p.dropout.sample_ids[sample]),
            (head * p.length + i) * p.length + step * kCoreTile + 2 * t, p.length);
     }
-#pragma unroll
-    for (int part = 0; part < kCoreParts; part += 2) {  // a product's fragments are the next one's left factor
-      const std::uint32_t left[4] = {packed<S>(s[part][0], s[part][1]), packed<S>(s[part][2], s[part][3]),
-                                     packed<S>(s[part + 1][0], s[part + 1][1]),
-                                     packed<S>(s[part + 1][2], s[part + 1][3])};
-#pragma unroll
-      for (int c = 0; c < kD / 16; ++c) {
-        std::uint32_t right[4];
-        load_right<kD>(right, value_tile + 8 * part * kCoreStride<kD>, c);
-        multiply_pair<S>(sums[2 * c], sums[2 * c + 1], left, right);
-      }
-    }
-    __syncthreads();  // all have read these tiles; the copies of the step after next go there
+    add_weighted_core_rows<kD>(sums, s, values + step % 2 * kTileElements);
   }
 
   write_rows<kD>(p, sums, state, sample, head, i);

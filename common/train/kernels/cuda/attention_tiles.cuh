@@ -7,6 +7,7 @@
 /// apart share Philox blocks (kernels/cuda/random.cuh).
 ///
 /// Letters: T positions, C channels, D channels of a head, padded with zeros to kD.
+#include "kernels/cuda/attention.hpp"
 #include "kernels/cuda/launching.cuh"
 #include "kernels/cuda/packs.cuh"
 #include "kernels/cuda/random.cuh"
@@ -17,8 +18,6 @@ inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 
 inline constexpr int kSide = 16;
 inline constexpr int kAttentionThreads = kSide * kSide;
-inline constexpr float kLog2E = 1.4426950408889634F;
-inline constexpr float kLn2 = 0.6931471805599453F;
 
 /// Sizes that follow from kD. Tiles shrink for large heads: four of them and the scores take 87 KB at most, which every
 /// GPU since compute capability 8.0 has.

@@ -22,7 +22,7 @@ constexpr Mistake kMistakes[] = {
      "Say where this rank's columns begin: share.first_hidden of share.all_hidden."},
     {"mask_of_own_width", "the mask of the hidden channels counts places in this rank's part alone",
      "The last argument of drop() is the whole matrix's number of columns."},
-    {"hidden_seed_plus_rank", "the seed of the hidden dropout is another one on each rank",
+    {"hidden_seed_plus_rank", "each rank has a different seed for the hidden dropout",
      "drop() makes different masks from the columns' places already; the seed is the same everywhere."},
     {"output_seed_plus_rank", "each rank drops other elements of the output, so the ranks' copies differ",
      "The output is the same on all ranks, and so is its mask: the seed without the rank, the columns from 0."},

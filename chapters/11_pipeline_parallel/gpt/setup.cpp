@@ -1,0 +1,51 @@
+#include "11_pipeline_parallel/gpt/setup.hpp"
+
+#include <climits>
+#include <cstdint>
+#include <utility>
+
+#include "10_tensor_parallel/gpt/setup.hpp"
+#include "base/command_line.hpp"
+#include "base/environment.hpp"
+#include "base/error.hpp"
+#include "run/option_parser.hpp"
+
+namespace lockstep::pipeline {
+namespace {
+
+// Before any rank begins: `lockstep launch` has the program check its options once.
+void require_enough_blocks(const Options& options, std::int64_t ranks) {
+  const std::int64_t blocks = options.model.config(options.data.vocabulary_size).layer_count;
+  if (ranks > blocks)
+    throw UsageError(concat(ranks, " ranks for ", blocks, " blocks: every stage needs one; use at most ", blocks,
+                            " ranks, or a model with more blocks"));
+}
+
+}  // namespace
+
+run::OptionList list_options(Options& options) {
+  return run::join({run::list_options(static_cast<run::TrainOptions&>(options)),
+                    {{.field = &options.pipeline_schedule,
+                      .name = "--pipeline-schedule",
+                      .help = "Order of the micro-batches' passes: naive, gpipe or 1f1b; there are "
+                              "--accumulation-steps micro-batches",
+                      .check = one_of(schedule_kinds()),
+                      .value_name = "NAME",
+                      .kind = run::OptionKind::kThisTime}}});
+}
+
+void complete(Options& options, const CommandLine& line) {
+  run::complete(static_cast<run::TrainOptions&>(options), line);
+  options.data_ranks = 1;  // every rank reads the whole batch
+  tensor_parallel::refuse_data_parallelism(options, line);
+  require_enough_blocks(options, environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1));
+}
+
+int run_training(int argc, const char* const* argv, const std::function<int(const Options&)>& train) noexcept {
+  Options defaults;
+  defaults.device.name = run::launched_device(std::move(defaults.device.name));
+  return run::run_training(argc, argv, "Trains a GPT on a text, with the blocks divided among the ranks", defaults,
+                           train);
+}
+
+}  // namespace lockstep::pipeline

@@ -1,0 +1,31 @@
+#pragma once
+/// @file
+/// The options of a training run in a pipeline. Its checkpoints, its summary and the norm of its gradients are those of
+/// any ranks that have parts of one model: 10_tensor_parallel/gpt/.
+#include <functional>
+#include <string>
+
+#include "11_pipeline_parallel/schedules/schedule.hpp"
+#include "run/train_options.hpp"
+
+namespace lockstep::pipeline {
+
+/// The options of train_gpt_pipeline. The micro-batches of a step are --accumulation-steps.
+struct Options : run::TrainOptions {
+  std::string pipeline_schedule = "1f1b";  ///< One of schedule_kinds().
+
+  [[nodiscard]] ScheduleKind schedule_kind() const { return parse_schedule_kind(pipeline_schedule); }
+};
+
+/// As list_options() of TrainOptions, with --pipeline-schedule. It is not saved: a run may be resumed with another one.
+[[nodiscard]] run::OptionList list_options(Options& options);
+
+/// As complete() of TrainOptions. Reads the number of ranks where the launcher has put it (WORLD_SIZE).
+/// @throws UsageError  There are more ranks than blocks. Also as tensor_parallel::refuse_data_parallelism().
+void complete(Options& options, const CommandLine& line);
+
+/// As run::run_training(). @return  The exit status for main().
+[[nodiscard]] int run_training(int argc, const char* const* argv,
+                               const std::function<int(const Options&)>& train) noexcept;
+
+}  // namespace lockstep::pipeline

@@ -1,0 +1,164 @@
+// A GPT whose blocks are divided among threads, beside the whole one.
+#include "11_pipeline_parallel/pipeline.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "pipeline_ranks.hpp"
+#include "support/catch.hpp"
+
+using namespace lockstep;
+using pipeline::ScheduleKind;
+using test::PipelineCase;
+using test::TrainedGpt;
+
+namespace {
+
+// One process, with the same micro-batches.
+const TrainedGpt& expected_of(const PipelineCase& test) {
+  static std::map<std::tuple<int, bool, bool>, TrainedGpt> all;
+  const std::tuple key{test.micro_batches, test.activation_checkpointing, test.bf16};
+  const auto found = all.find(key);
+  return found != all.end() ? found->second : all.emplace(key, test::train_whole(test)).first->second;
+}
+
+// Bit for bit, except the table, whose two gradients are added up in another order.
+void check_first_gradients(const std::vector<TrainedGpt>& ranks, const TrainedGpt& expected) {
+  std::size_t compared = 0;
+  for (const TrainedGpt& rank : ranks) {
+    for (const auto& [name, gradient] : rank.gradients) {
+      INFO(name);
+      ++compared;
+      if (name == "wte.weight") {
+        CHECK(test::difference(gradient, expected.gradients.at(name)) < 1e-6);
+      } else {
+        CHECK(test::difference(gradient, expected.gradients.at(name)) == 0);
+      }
+    }
+  }
+  CHECK(compared == expected.gradients.size());  // each parameter is on one rank
+}
+
+void check_steps(const TrainedGpt& rank, const TrainedGpt& expected) {
+  CHECK(rank.losses.front() == expected.losses.front());
+  for (int step = 0; step < test::kSteps; ++step) {
+    INFO("step " << step);
+    CHECK(rank.losses.at(step) == Approx(expected.losses.at(step)).epsilon(1e-6));
+    CHECK(rank.norms.at(step) == Approx(expected.norms.at(step)).epsilon(1e-5));
+  }
+  CHECK(rank.evaluation == Approx(expected.evaluation).epsilon(1e-6));
+}
+
+std::size_t micro_batches_held(ScheduleKind kind, int micro_batches, int ranks, int rank) {
+  if (kind == ScheduleKind::kNaive) return 1;
+  if (kind == ScheduleKind::kGpipe) return static_cast<std::size_t>(micro_batches);
+  return static_cast<std::size_t>(std::min(micro_batches, ranks - rank));
+}
+
+// Each step: activations to the next rank, their gradients to the previous one; the table there and back. Then two
+// evaluations, with the table once more.
+std::uint64_t bytes_of_rank(int ranks, int rank) {
+  const bool is_first = rank == 0, is_last = rank == ranks - 1;
+  const std::uint64_t stream = 4 * test::kSamples * test::kPositions * test::kChannels;
+  const std::uint64_t table = 4 * test::kVocabulary * test::kChannels;
+  const std::uint64_t steps = test::kSteps;
+  std::uint64_t bytes = 0;
+  if (!is_last) bytes += (steps + 2) * stream;
+  if (!is_first) bytes += steps * stream;
+  if (ranks > 1 && is_first) bytes += (steps + 1) * table;
+  if (ranks > 1 && is_last) bytes += steps * table;
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("a pipeline has the gradients, losses and norms of one process", "[pipeline_parallel][multirank]") {
+  const int ranks = GENERATE(1, 2, 3, 4);
+  const ScheduleKind kind = GENERATE(ScheduleKind::kNaive, ScheduleKind::kGpipe, ScheduleKind::kOneForwardOneBackward);
+  const int micro_batches = GENERATE(1, 3, 8);
+  INFO(ranks << " ranks, " << name_of(kind) << ", " << micro_batches << " micro-batches");
+  const PipelineCase test{.kind = kind, .micro_batches = micro_batches};
+  const TrainedGpt& expected = expected_of(test);
+  const std::vector<TrainedGpt> found = test::train_pipeline(ranks, test);
+  check_first_gradients(found, expected);
+  for (int rank = 0; rank < ranks; ++rank) {
+    INFO("rank " << rank);
+    check_steps(found[rank], expected);
+    CHECK(found[rank].held ==
+          std::vector<std::size_t>(test::kSteps, micro_batches_held(kind, micro_batches, ranks, rank)));
+    CHECK(found[rank].bytes_sent == bytes_of_rank(ranks, rank));
+  }
+}
+
+TEST_CASE("at one rank a pipeline has the bits of one process", "[pipeline_parallel]") {
+  const PipelineCase test{.micro_batches = GENERATE(1, 3)};
+  const TrainedGpt& expected = expected_of(test);
+  const TrainedGpt found = test::train_pipeline(1, test).front();
+  CHECK(found.losses == expected.losses);
+  CHECK(found.norms == expected.norms);
+  CHECK(found.values == expected.values);
+  CHECK(found.evaluation == expected.evaluation);
+}
+
+TEST_CASE("so it does in bfloat16, with activation checkpointing, and over TCP", "[pipeline_parallel][multirank]") {
+  const PipelineCase test =
+      GENERATE(PipelineCase{.micro_batches = 4, .activation_checkpointing = true},
+               PipelineCase{.micro_batches = 4, .bf16 = true}, PipelineCase{.micro_batches = 4, .over_tcp = true});
+  const TrainedGpt& expected = expected_of(test);
+  const std::vector<TrainedGpt> found = test::train_pipeline(3, test);
+  check_first_gradients(found, expected);
+  if (!test.bf16) check_steps(found.front(), expected);  // with 8 bits, a last bit of wte moves a loss by more
+}
+
+namespace {
+
+// Copies the gradient of a parameter whenever it is said to be complete.
+class GradientCopy : public autograd::GradientObserver {
+ public:
+  std::vector<float> elements;
+
+  void on_gradient_ready(autograd::Variable& parameter) override {
+    const auto gradient = parameter.gradient().span<float>();
+    elements.assign(gradient.begin(), gradient.end());
+  }
+  void on_backward_end() override {}
+};
+
+}  // namespace
+
+TEST_CASE("the table's gradient is complete when the first stage's last backward pass reaches it",
+          "[pipeline_parallel][multirank]") {
+  const PipelineCase test{.micro_batches = 3};
+  const auto copies = test::run_ranks_for<std::vector<float>>(2, [&](comm::JobContext job) {
+    const auto group = ring::make_shared_memory_process_group(std::move(job));
+    const pipeline::BorrowingLayers layers;
+    const nn::GptPart model(test.config(), 7, pipeline::blocks_of(test.config(), *group), layers);
+    pipeline::Pipeline stages(model, *group, test.kind);
+    GradientCopy copy;
+    model.table().weight().add_observer(&copy);
+    const data::Batch batch = test::batch_of_step(0);
+    (void)stages.run(run::split_batch(batch, test.micro_batches, 5, 0));
+    model.table().weight().remove_observer(&copy);
+    return copy.elements;
+  });
+  CHECK(test::difference(copies[0], expected_of(test).gradients.at("wte.weight")) < 1e-6);
+}
+
+TEST_CASE("blocks are divided nearly equally, and a part with others is refused", "[pipeline_parallel][multirank]") {
+  const nn::GptConfig config = PipelineCase{}.config();
+  const auto blocks = test::run_ranks_for<std::pair<std::int64_t, std::int64_t>>(3, [&](comm::JobContext job) {
+    const auto group = ring::make_shared_memory_process_group(std::move(job));
+    const Range range = pipeline::blocks_of(config, *group);
+    return std::pair(range.begin, range.end);
+  });
+  CHECK(blocks == std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 1}, {1, 3}, {3, 5}});
+  for (const test::RankOutcome& outcome : test::run_ranks(2, [&](comm::JobContext job) {
+         const auto group = ring::make_shared_memory_process_group(std::move(job));
+         const nn::GptPart whole(config, 7, {0, 5});
+         const pipeline::Pipeline stages(whole, *group, ScheduleKind::kGpipe);
+       }))
+    CHECK_THAT(outcome.message(), ContainsSubstring("has blocks 0 to 5 of the model, but its stage has"));
+}
