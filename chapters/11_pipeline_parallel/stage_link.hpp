@@ -24,7 +24,7 @@ struct ExpectedTensor {
 };
 
 /// One end of a link: a group of two ranks, because the calls of a group run one after another, and a receive that
-/// waits would hold up everything behind it. So a rank has two links to a neighbour, one in each direction.
+/// waits would hold up everything after it. So a rank has two links to a neighbour, one in each direction.
 ///
 /// A send returns at once, and so a rank never waits for another to take what it has sent. One receive is issued ahead.
 /// Thread safety: none.

@@ -9,8 +9,8 @@
 
 namespace lockstep::grid {
 
-/// What ranks divide among themselves. Ranks that differ in their place on one axis only form a *line* of that axis,
-/// and a line is a group.
+/// A dimension of the work that ranks divide among themselves. Ranks that differ in their place on one axis only form a
+/// *line* of that axis, and a line is a group.
 enum class Axis {
   kPipeline,  ///< The blocks (chapter 11): neighbours send each other activations, once a micro-batch.
   kData,      ///< The samples (chapters 06 and 09): all sum gradients, once a step.

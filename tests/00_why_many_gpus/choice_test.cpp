@@ -1,5 +1,5 @@
 // Costs worked out by hand on small round numbers, and the choice against all other divisions.
-#include "00_why_many_gpus/choice.hpp"
+#include "00_why_many_gpus/strategy/choice.hpp"
 
 #include <algorithm>
 #include <set>

@@ -1,4 +1,4 @@
-#include "00_why_many_gpus/strategies.hpp"
+#include "00_why_many_gpus/strategy/strategies.hpp"
 
 #include <algorithm>
 #include <map>

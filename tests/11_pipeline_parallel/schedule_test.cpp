@@ -96,7 +96,7 @@ Action user_of(const Action& needed, int stage, int stages) {
   return {};
 }
 
-// What a message says, link by link. The last one closes the circle, and repeats the first.
+// The circle that a message names, link by link. The last one closes the circle, and repeats the first.
 std::vector<Wait> circle_in(const std::string& message, int stages) {
   static const std::regex beginning("stage ([0-9]+) waits for ([FB])([0-9]+) of stage ([0-9]+)"),
       link(

@@ -25,7 +25,7 @@ using Sums = std::array<std::int64_t, 3>;  // by axis, as in kAxes
 
 std::int64_t digit(int rank) { return std::int64_t{1} << (3 * rank); }
 
-// What each rank's groups find if rank r contributes 8^r: in base 8 a digit for each rank, how often it was counted.
+// The sums of each rank's groups if rank r contributes 8^r: in base 8 a digit for each rank, how often it was counted.
 Sums sums_in_groups(const grid::GridGroups& groups, int rank) {
   Sums sums{};
   for (std::size_t i = 0; i < sums.size(); ++i) {

@@ -1,7 +1,7 @@
 // strategies: the four ways to split training among ranks, as pictures of which rank computes when, with what each rank
 // holds and sends. Lower-case letters are forward passes of micro-batches, capitals are their backward passes. With
 // --when or --gpus: which of them, or which combination, to take on how many GPUs.
-#include "00_why_many_gpus/strategies.hpp"
+#include "00_why_many_gpus/strategy/strategies.hpp"
 
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-#include "00_why_many_gpus/choice.hpp"
+#include "00_why_many_gpus/strategy/choice.hpp"
 #include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "base/terminal.hpp"

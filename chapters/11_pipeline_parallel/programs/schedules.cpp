@@ -27,7 +27,7 @@ struct Options {
   bool use_colour = wants_colours(STDOUT_FILENO);
 };
 
-// What a schedule is expected to do, by formulas.
+// The expected counts of a schedule, by formulas.
 struct Prediction {
   std::string formula;
   double idle_per_busy;

@@ -48,7 +48,8 @@ double evaluate(pipeline::Pipeline& stages, data::DataLoader& loader) {  // CHAN
 // Forward and backward through the parts of a batch, whose gradients add up.
 // Returns the mean loss of the batch.
 double accumulate_gradients(run::Run& run, pipeline::Pipeline& stages, auto&& parts) {  // CHANGED
-  const double mean_loss = stages.run(parts, [&](auto phase) { run.enter(phase); });  // CHANGED
+  const double mean_loss = stages.run(  // CHANGED
+      parts, [&](run::Phase phase) { run.enter(phase); });  // NEW
   // GONE: for (const run::MicroBatch& part : parts) {
   // GONE: run.enter(run::Phase::kForward);
   // GONE: auto loss = model.loss(part.inputs, part.targets, part.context);
@@ -87,8 +88,8 @@ int train(const pipeline::Options& options) {  // CHANGED
   const autograd::Autocast autocast(options.model.bf16);
   // NEW: this rank's blocks; the whole model is on no rank
   const pipeline::BorrowingLayers layers;  // NEW
-  const Range blocks = pipeline::blocks_of(config, *group);  // NEW
-  nn::GptPart model(config, {options.seed, device}, blocks, layers);  // CHANGED
+  nn::GptPart model(config, {options.seed, device},  // CHANGED
+                    pipeline::blocks_of(config, *group), layers);  // NEW
   pipeline::Pipeline stages(model, *group, options.schedule_kind());  // NEW
   const auto chosen = run::make_optimizer(options.optimizer, model);
   optim::Optimizer& optimizer = *chosen;

@@ -61,8 +61,8 @@ std::vector<Wait> circle_from(const Progress& progress, int rank, int ranks) {
   return waits;
 }
 
-// What stops the rank of `wait.needed`: `next` comes before it, or is the same action. Between two stages that is clear
-// without naming `next`.
+// The reason why the rank of `wait.needed` stops: `next` comes before it, or is the same action. Between two stages
+// that is clear without naming `next`.
 std::string link_text(const Wait& wait, const Action& next) {
   const bool names_next = wait.needed.stage != next.stage || wait.needed.stage == wait.waiting.stage;
   return concat(text_of(wait.needed), ", which ", names_next ? concat("comes after ", text_of(next), ", which ") : "",

@@ -1,4 +1,4 @@
-// What the kernels of attention's backward pass read, write and multiply, counted by the emulator.
+// Reads, writes and products of the kernels of attention's backward pass, counted by the emulator.
 #include "emulator/checker/control.hpp"
 #include "emulator/checker/findings.hpp"
 #include "emulator/checker/metrics.hpp"
@@ -83,8 +83,8 @@ Counts counts_of(const std::string& kernel) {
   return counts;
 }
 
-/// The counts of a kernel whose blocks have a tile of their own and visit, of H heads, the tiles not before it or not
-/// behind it: `products` tile products a visit. A product is D ldmatrix of the right factor; each serves two mma.
+/// The counts of a kernel whose blocks have a tile of their own and visit, of H heads, the tiles from it on or up to
+/// it: `products` tile products a visit. A product is D ldmatrix of the right factor; each serves two mma.
 Counts expected_counts(const AttentionSizes& s, std::int64_t products, std::int64_t visited_bytes,
                        std::int64_t own_bytes, std::int64_t written_arrays, bool is_later) {
   const std::int64_t tiles = (s.T + 63) / 64;

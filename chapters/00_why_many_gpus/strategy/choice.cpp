@@ -1,4 +1,4 @@
-#include "00_why_many_gpus/choice.hpp"
+#include "00_why_many_gpus/strategy/choice.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -36,7 +36,7 @@ MemoryUse memory_of(const DivisionCost& cost, const Model& model, Training train
 
 double ring_seconds(double bytes, int ranks, double bandwidth) { return 2.0 * (ranks - 1) / ranks * bytes / bandwidth; }
 
-// What the data ranks exchange, less what computing hides.
+// The data ranks' exchange, less the part that computing hides.
 double data_seconds(const DivisionCost& cost, double parameters, const Cluster& cluster) {
   const Division& division = cost.division;
   const double m = cost.micro_batches, bytes = kHalfBytes * parameters;
