@@ -8,7 +8,7 @@
 
 namespace lockstep::places {
 
-/// What ranks divide among themselves.
+/// Ways in which ranks divide a model.
 enum class Axis {
   kPipeline,  ///< The blocks.
   kData,      ///< The samples.

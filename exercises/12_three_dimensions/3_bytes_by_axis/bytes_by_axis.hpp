@@ -29,7 +29,7 @@ struct BytesByAxis {
   bool operator==(const BytesByAxis&) const = default;
 };
 
-/// What a rank of stage `stage`, in [0, P), sends on each axis:
+/// Predicts the bytes that a rank of stage `stage`, in [0, P), sends on each axis:
 ///
 /// - Tensor axis, in each micro-batch: for each block of the stage two all-reduces of R C elements in forward and two
 ///   in backward. The first stage has one more, after the embedding; the last stage has one more, in the head's

@@ -67,7 +67,7 @@ std::vector<Call> expected_calls(const GridShape& shape) {
   return calls;
 }
 
-// What one call of all ranks makes.
+// The groups that one call of all ranks makes.
 std::vector<Ranks> groups_of(const std::vector<std::vector<Split>>& by_rank, std::size_t call) {
   std::map<int, std::vector<std::tuple<int, int>>> members;  // by color: key and rank
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
