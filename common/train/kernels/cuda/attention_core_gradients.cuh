@@ -26,13 +26,13 @@ struct CoreBackward {
   bool is_aligned;
 };
 
-/// What the gradients of a query's scores need.
+/// Two numbers of a query that the gradients of its scores need.
 struct alignas(8) QueryStatistics {
   float log_sum_exp;  // of base 2; infinite for a row of padding, whose probabilities are thus 0
   float delta;
 };
 
-/// What a block and a lane work on.
+/// The work of a block and of a lane.
 struct Place {
   std::int64_t sample, head, tile;
   int warp, g, t;
