@@ -49,6 +49,24 @@ TEST_CASE("estimate reads the folder of a published model", "[tool][estimate]") 
   CHECK(nlohmann::json::parse(finished.out).at("parameters") == 800 + 128 + 12 * 64 + 13 * 8 + 16);
 }
 
+TEST_CASE("estimate shows each stage of ranks that divide the model", "[tool][estimate]") {
+  const Finished tensor = estimate({"small", "--tensor", "2"});
+  INFO(tensor.err);
+  CHECK(tensor.exit_code == 0);
+  CHECK_THAT(tensor.out, ContainsSubstring("--pipeline 1 x --tensor 2 x 1 ranks"));
+  const Finished both = estimate({"gpt2", "--tensor", "2", "--pipeline", "4", "--num-processes", "16", "--zero", "1",
+                                  "--accumulation-steps", "8", "--batch-size", "1"});
+  CHECK_THAT(both.out, ContainsSubstring("of stage 3") && ContainsSubstring("2 ranks that share the samples and the"));
+  const Finished json = estimate({"gpt2", "--pipeline", "2", "--batch-size", "1", "--json"});
+  const nlohmann::json stages = nlohmann::json::parse(json.out).at("stages");
+  REQUIRE(stages.size() == 2);
+  // Six blocks and both embeddings; six blocks, the last norm and a copy of the table.
+  const double block = 12.0 * 768 * 768 + 13 * 768, table = 50257.0 * 768;
+  CHECK(stages[0].at("values").get<double>() == 4 * (6 * block + table + 1024 * 768));
+  CHECK(stages[1].at("values").get<double>() == 4 * (6 * block + table + 2 * 768));
+  CHECK(stages[1].at("moments").get<double>() == 8 * (6 * block + 2 * 768));
+}
+
 TEST_CASE("estimate answers wrong input with what would be right", "[tool][estimate]") {
   const test::TemporaryFolder folder;
   struct Case {
@@ -61,6 +79,12 @@ TEST_CASE("estimate answers wrong input with what would be right", "[tool][estim
                          {{folder.path().string()}, folder.path().string()},
                          {{"tiny", "--context", "4096"}, "--context 4096: tiny sees at most 128 positions"},
                          {{"tiny", "--mixed-precision", "fp8"}, "there is no 'fp8'"},
+                         {{"tiny", "--tensor", "2", "--pipeline", "2", "--num-processes", "6"},
+                          "6 ranks are no multiple of --tensor 2 x --pipeline 2"},
+                         {{"tiny", "--tensor", "3"}, "cannot divide the 4 heads of tiny"},
+                         {{"tiny", "--pipeline", "64"}, "--pipeline 64: tiny has only"},
+                         {{"tiny", "--zero", "2", "--tensor", "2"}, "take --zero 1"},
+                         {{"tiny", "--sequence-parallel"}, "add --tensor 2"},
                          {{"tiny", "--batch-size", "0"}, "--batch-size"}}) {
     const Finished finished = estimate(wrong.words);
     INFO(finished.err);
