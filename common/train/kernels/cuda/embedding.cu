@@ -97,7 +97,7 @@ constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarpSize;
 
 /// Lists in `rows` the rows of [begin, begin + kThreads) up to `last` that hold `token`, in order; returns their
-/// number.
+/// number. A barrier stands before the list is written, so the last one may be read until the next call.
 __device__ inline int list_rows(int* rows, int* counts, const std::int32_t* tokens, std::int32_t token, int begin,
                                 int last) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize, warp = static_cast<int>(threadIdx.x) / kWarpSize;
@@ -145,7 +145,6 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
       for (int k = 0; k < W; ++k) sums.at[k] += values.at[k];
     }
-    __syncthreads();  // the list is written again
   }
   if (has_columns) store(token_gradient, v * channels + c, sums);
 }
