@@ -17,7 +17,7 @@ std::chrono::nanoseconds time_waited(const StageLinks& links) {
 }  // namespace
 
 Range blocks_of(const nn::GptConfig& config, const Group& group) {
-  const std::int64_t blocks = config.layer_count, rank = group.rank(), ranks = group.world_size();
+  const std::int64_t blocks = config.layer_count, ranks = group.world_size(), rank = group.rank();
   return {blocks * rank / ranks, blocks * (rank + 1) / ranks};
 }
 
