@@ -106,8 +106,12 @@ def main():
             parser.error(f"phase {options.phase} has no step {name}; it has {', '.join(names)}")
     found_out = results.Results(options.out, options.phase, keep=not options.again)
     # A machine to rehearse on may be slow; one step alone may take what there is.
-    shrinks = not is_whole and not only and not options.rehearse
-    share = min(1.0, options.budget / PLANNED_SECONDS) if shrinks else 10.0 if not is_whole else 1.0
+    if is_whole:
+        share = 1.0  # what does not fit is for the next call
+    elif only or options.rehearse:
+        share = 10.0
+    else:
+        share = min(1.0, options.budget / PLANNED_SECONDS)
     runner = Runner(carried, found_out, found, begin + options.budget, options.rehearse, share)
     runner.run_all([step for step in steps if not only or step.name in only], side_by_side=is_whole)
     print(found_out.summary(), flush=True)

@@ -314,7 +314,7 @@ def phase_d(_carried, gpus):
         Step("mismatch", 90, nccl_mismatch, is_timed=False),
         Step("train_ddp", 90, train_ddp, is_timed=False),
         Step("bus_bandwidth_test", 150, lambda job: run_tests(job, "bus_bandwidth_test", **SHARED_GPU), is_timed=False),
-        json_step("nccl_bench", 60, ["--max-bytes", 4 << 20 if gpus > 1 else 4 << 10], **SHARED_GPU),
+        json_step("nccl_bench", 60, [] if gpus > 1 else ["--max-bytes", 4 << 10], **SHARED_GPU),
         Step("collective_faults_test", 250,
              lambda job: run_tests(job, "collective_faults_test", LOCKSTEP_FAULT_BACKEND="nccl",
                                    LOCKSTEP_TEST_SHARE_GPU=1, **SHARED_GPU), is_timed=False),

@@ -22,7 +22,7 @@ constexpr Mistake kMistakes[] = {
      "(pipeline D + data) T + tensor."},
     {"line_without_self", "a line does not have the rank itself", "It works with the others: it is one of them."},
     {"line_from_self", "a line begins with the rank itself", "Ascending, from place 0 on."},
-    {"line_of_rank_zero", "the line begins at rank 0, whoever asks", "Keep this rank's places on the two other axes."},
+    {"line_of_rank_zero", "every rank gets the line of rank 0", "Keep this rank's places on the two other axes."},
     {"line_of_neighbours", "a line has neighbouring ranks on every axis",
      "Only tensor ranks are neighbours: ask rank_at() for each place."},
     {"line_ignores_axis", "every axis gets the line of the tensor axis", "Let the place on `axis` run."},
