@@ -10,6 +10,8 @@
 #include "all_grids.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
+#include "nn/training_memory.hpp"
+#include "run/rank_summary.hpp"
 #include "support/catch.hpp"
 #include "support/training_job.hpp"
 
@@ -132,6 +134,56 @@ TEST_CASE("every option of the trainer works on a grid", "[grid][multirank]") {
   require_success(finished);
   CHECK_THAT(finished.out, ContainsSubstring("some words"));
   CHECK(job.metrics().back().sample_ids.size() == 12);
+}
+
+namespace {
+
+double largest_peak_mib(const Job& job, int ranks) {
+  double largest = 0;
+  for (const run::RankSummary& rank : run::read_summaries(job.run(), ranks))
+    largest = std::max(largest, rank.counted_peak_mib);
+  return largest;
+}
+
+// Of training with 12 samples in `micro_batches` parts on each place of the data axis.
+double estimate_mib(const GridShape& shape, bool has_divided_rows, int micro_batches) {
+  nn::GptConfig config = nn::GptConfig::named("tiny");
+  config.dropout = 0.1;
+  return nn::training_memory({.config = config,
+                              .batch_size = 12 / shape.data / micro_batches,
+                              .ranks = shape.data,
+                              .stage = 1,
+                              .tensor = shape.tensor,
+                              .is_sequence_parallel = has_divided_rows,
+                              .pipeline = shape.pipeline,
+                              .micro_batches = micro_batches})
+             .total() /
+         (1 << 20);
+}
+
+}  // namespace
+
+TEST_CASE("a model that does not fit on one rank trains on four, with the memory that was estimated",
+          "[grid][memory][multirank]") {
+  const Options options{"--steps", "2", "--accumulation-steps", "3"};
+  const Job one;
+  require_success(train(one, {1, 1, 1}, options));
+  const double on_one = largest_peak_mib(one, 1);
+  const auto [shape, has_divided_rows] = GENERATE(
+      std::pair{GridShape{1, 1, 4}, false}, std::pair{GridShape{4, 1, 1}, false}, std::pair{GridShape{2, 1, 2}, false},
+      std::pair{GridShape{2, 1, 2}, true}, std::pair{GridShape{2, 2, 2}, true});
+  INFO(test::text_of(shape) << (has_divided_rows ? ", rows divided" : ""));
+  const Options own = options + (has_divided_rows ? Options{"--sequence-parallel"} : Options{});
+  const Job measured;
+  require_success(train(measured, shape, own));
+  const double on_four = largest_peak_mib(measured, shape.ranks());
+  CHECK(on_four == Approx(estimate_mib(shape, has_divided_rows, 3)).epsilon(0.05));
+  const Options limit{"--memory-limit", std::to_string(static_cast<int>((on_one + on_four) / 2)) + "MiB"};
+  const Job full, divided;
+  const test::Finished refused = train(full, {1, 1, 1}, options + limit);
+  CHECK(refused.exit_code != 0);
+  CHECK_THAT(refused.err, ContainsSubstring("memory limit"));
+  require_success(train(divided, shape, own + limit));
 }
 
 TEST_CASE("what a grid cannot do is refused in a sentence", "[grid]") {
