@@ -11,8 +11,8 @@
   const where = byId('controls'), what = byId('work');
   const whole = (parent, id, label, value, max) => number(parent, {id, label, min: 1, max, value, integer: true, change: redraw});
   const ranks = whole(where, 'ranks', 'Ranks in all', 8, 64);
-  const tensor = whole(where, 'tensor', 'Divide matrices: --tensor', 2, 8);
-  const pipeline = whole(where, 'pipeline', 'Divide blocks: --pipeline', 2, 16);
+  const tensor = whole(where, 'tensor', '--tensor (divides matrices)', 2, 8);
+  const pipeline = whole(where, 'pipeline', '--pipeline (divides blocks)', 2, 16);
   const perHost = whole(where, 'per-host', 'Ranks on each host', 4, 64);
   const size = choice(what, {id: 'model', label: 'Model', value: '350m', change: redraw,
                              options: model.models.map(({name, blocks, channels}) => [name, `${name}: ${blocks} blocks, ${channels} channels`])});
@@ -21,8 +21,9 @@
 
   const count = (n, one) => `${n} ${one}${n === 1 ? '' : 's'}`;
   const listed = list => (list.length > 1 ? `${list.slice(0, -1).join(', ')} and ${list.at(-1)}` : `${list[0]}`);
-  const carries = {tensor: 'parts of the same matrices: sums in every block', data: 'the same weights, other samples: gradients once a step',
-                   pipeline: 'other blocks: activations in every micro-batch'};
+  // What the ranks of a line share, and what they send.
+  const carries = {tensor: ['parts of the same matrices: ', 'sums in every block'], data: ['the same weights, other samples: ', 'gradients once a step'],
+                   pipeline: ['other blocks: ', 'activations in every micro-batch']};
 
   // What is to be shown, or why it cannot be: {shape, problem, bytes}. Without a shape there is nothing to draw.
   function gridOf({worldSize, tensorRanks, stages, hostRanks, trained, training}) {
@@ -66,17 +67,18 @@
     byId('chosen').textContent = `In a step, ${labelOf(chosen).replace(/^(rank \d+): (.*), on (host \d+)$/, '$1 on $3 ($2)')} sends:`;
     const most = grid.bytes ? Math.max(1, ...model.axes.map(axis => grid.bytes[chosen][axis])) : 1;
     byId('axes').replaceChildren(...linesOfChosen().map(({axis, name, sent, reach, isAlone}) => el('li', {class: `axis-${axis}`, id: `axis-${axis}`},
-        el('strong', {}, name), el('span', {class: 'sent'}, isAlone ? 'nothing' : sent), ' ',
+        el('strong', {}, name), el('span', {class: 'sent'}, isAlone ? 'nothing' : sent),
         el('span', {class: isAlone || !reach.isAcross ? 'reach-text' : 'reach-text across'}, isAlone ? 'the rank is alone' : reach.text),
         el('span', {class: 'bar', 'aria-hidden': 'true'}, el('span', {style: `width: ${grid.bytes ? 100 * grid.bytes[chosen][axis] / most : 0}%`})),
-        el('span', {class: 'soft'}, carries[axis]))));
+        el('span', {class: 'soft'}, el('span', {class: 'shared'}, carries[axis][0]), carries[axis][1]))));
   }
 
   function choose(rank) {
     chosen = rank;
     showChosen();
     time.refresh();
-    announce(`${labelOf(rank)}. ${linesOfChosen().map(({name, sent, reach, isAlone}) => (isAlone ? `${name}: alone` : `${name}: ${sent}, ${reach.text}`)).join('. ')}.`);
+    const lines = linesOfChosen().map(({name, sent, reach, isAlone}) => `${name}: ${isAlone ? 'alone' : `${sent}, ${reach.text}`}`);
+    announce(`${[labelOf(rank), ...lines].join('. ')}.`);
   }
 
   const momentAt = t => grid.moments[Math.min(grid.moments.length - 1, Math.floor(t + 1e-6))];
@@ -115,13 +117,17 @@
     byId('status').textContent = describe(t);
   }
 
+  function blocksText(stage) {
+    const [begin, end] = model.blocksOf(grid.trained, grid.shape, stage);
+    return end - begin > 1 ? `blocks ${begin} to ${end - 1}` : `block ${begin}`;
+  }
+
   // Once for each grid and width: what is highlighted changes in place, so that a rank keeps the focus.
   function drawChart() {
     const focused = document.activeElement?.dataset?.rank !== undefined;
     chart = grid.shape && drawing.chart({shape: grid.shape, ranksPerHost: grid.hostRanks, labelOf, choose, name: byId('grid-name').textContent,
         bytes: (axis, line) => (grid.bytes ? Math.max(...line.map(rank => grid.bytes[rank][axis])) : 0),
-        blocks: grid.bytes && (stage => { const [begin, end] = model.blocksOf(grid.trained, grid.shape, stage); return end - begin > 1 ? `blocks ${begin} to ${end - 1}` : `block ${begin}`; })},
-        widthFor(byId('chart'), 1000));
+        blocks: grid.bytes && blocksText}, widthFor(byId('chart'), 1000));
     byId('chart').replaceChildren(...(chart ? [chart.picture] : []));
     if (focused) requestAnimationFrame(() => byId('chart').querySelector('[tabindex="0"]')?.focus());
   }
@@ -152,8 +158,9 @@
     else byId('stages').replaceChildren(el('p', {class: 'note'}, problem));
   }
 
-  const legend = [['tensor', 'var(--r0)', 'tensor lines'], ['data', 'var(--r2)', 'data lines'], ['pipeline', 'var(--r1)', 'pipeline lines'], ['host', 'var(--sunken)', 'a host']];
-  byId('legend').replaceChildren(...legend.map(([name, colour, text]) => el('li', {}, el('span', {class: `swatch ${name}-key`, style: `background: ${colour}`}), text)));
+  const legend = [['tensor', 'r0', 'tensor lines'], ['data', 'r2', 'data lines'], ['pipeline', 'r1', 'pipeline lines'], ['host', 'sunken', 'a host']];
+  byId('legend').replaceChildren(...legend.map(([name, colour, text]) =>
+      el('li', {}, el('span', {class: `swatch ${name}-key`, style: `background: var(--${colour})`}), text)));
   rebuild();
   time = clock(byId('clock'), {stops: () => [...grid.moments.keys()], perSecond: () => Math.min(6, Math.max(1.2, grid.moments.length / 16)), draw, describe,
                                ticks: () => Math.max(1, grid.moments.length - 1)});
@@ -167,8 +174,8 @@
         'fit within the hosts, and those of the third go across. Which axis should that be?',
     truth: () => {
       const least = model.axes.reduce((best, axis) => (most(axis) < most(best) ? axis : best)), sent = axis => readableBytes(most(axis));
-      return {value: least, sentence: `A rank sends ${sent('tensor')} in a step for the sums of its tensor line, ${sent('data')} of gradients and new weights, and ` +
-          `${sent('pipeline')} along the pipeline. So it is ${names[least]}, which sends least.`};
+      return {value: least, sentence: `A rank sends ${sent('tensor')} in a step for the sums of its tensor line, ${sent('data')} of gradients and ` +
+          `new weights, and ${sent('pipeline')} along the pipeline. So it is ${names[least]}, which sends least.`};
     }});
   onResize(() => { drawChart(); time.refresh(); });
   time.refresh();

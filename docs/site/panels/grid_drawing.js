@@ -6,128 +6,147 @@
   const {svg} = Lockstep.ui;
   const {axes, ranksOf, placeOf, linesOf, hostOf, hostsOf} = Lockstep.gridModel;
 
-  const kTop = 22, kAbove = 24, kBelow = 22, kBetweenStages = 22, kPad = 7;
+  const kTop = 22, kAbove = 24, kBelow = 22, kBetweenStages = 22, kPad = 7;  // above and below a rank, within its host
   const kThinnest = 1.5, kThickest = 10;
+  const upTo = n => [...Array(n).keys()];
 
   // Where each rank's box is. A stage that is too wide continues in another row.
   function layoutOf(shape, width) {
-    const {data: D, tensor: T} = shape, isNarrow = width < 560, left = isNarrow ? 62 : 122, gap = T === 1 ? 6 : isNarrow ? 14 : 26, room = width - left - kPad - 1;
-    const most = Math.max(1, Math.min(D, Math.floor((room + gap) / (T * 34 + gap)))), rows = Math.ceil(D / most), tiles = Math.ceil(D / rows);
+    const {data: D, tensor: T} = shape, isNarrow = width < 560;
+    const left = isNarrow ? 62 : 122, gap = T === 1 ? 6 : isNarrow ? 14 : 26, room = width - left - kPad - 1;
+    const fitting = Math.max(1, Math.min(D, Math.floor((room + gap) / (T * 34 + gap)))), rows = Math.ceil(D / fitting), tiles = Math.ceil(D / rows);
     const pitch = Math.min(isNarrow ? 62 : 120, (room - gap * (tiles - 1)) / (tiles * T)), box = Math.min(pitch * 0.64, 60), high = Math.min(box, 38);
-    const each = kAbove + high + kBelow;
-    const cells = [...Array(ranksOf(shape)).keys()].map(rank => {
-      const place = placeOf(shape, rank), row = Math.floor(place.data / tiles), column = place.data % tiles;
-      return {row: place.pipeline * rows + row, x: left + kPad + column * (T * pitch + gap) + place.tensor * pitch,
-              y: kTop + place.pipeline * (rows * each + kBetweenStages) + row * each + kAbove};
+    const rowHeight = kAbove + high + kBelow, stageHeight = rows * rowHeight + kBetweenStages;
+    const cells = upTo(ranksOf(shape)).map(rank => {
+      const {pipeline, data, tensor} = placeOf(shape, rank), row = Math.floor(data / tiles), column = data % tiles;
+      const x = left + kPad + column * (T * pitch + gap) + tensor * pitch, y = kTop + pipeline * stageHeight + row * rowHeight + kAbove;
+      return {x, y, middle: x + box / 2, bottom: y + high, row: pipeline * rows + row};
     });
-    return {cells, box, high, pitch, rows, tiles, left, isNarrow, height: kTop + shape.pipeline * (rows * each + kBetweenStages) - kBetweenStages + 6};
+    return {cells, box, high, pitch, rows, tiles, isNarrow, height: kTop + shape.pipeline * stageHeight - kBetweenStages + 6};
   }
 
-  // The rectangles of a host: one for the ranks of each row, and bridges between rows. Together they are its outline.
-  function hostShapes({cells, box, high}, host, ranksPerHost) {
-    const own = cells.map((cell, rank) => ({...cell, rank})).filter(({rank}) => hostOf(rank, ranksPerHost) === host), rows = [];
-    for (const cell of own) {
-      if (rows.at(-1)?.row !== cell.row) rows.push({row: cell.row, x: cell.x - kPad, y: cell.y - kAbove + 4, end: 0, bottom: cell.y + high + kBelow - 3});
-      rows.at(-1).end = cell.x + box + kPad;
+  // The rectangles of a host: one for its ranks in each row, and bridges between rows. Together they are its outline.
+  function partsOfHost({cells, box, pitch}, ranks) {
+    const rows = [], pad = Math.min(kPad, (pitch - box) / 2 - 1);
+    for (const {row, x, y, bottom} of ranks.map(rank => cells[rank])) {
+      if (rows.at(-1)?.row !== row) rows.push({row, x: x - pad, y: y - kAbove + 4, bottom: bottom + kBelow - 3});
+      rows.at(-1).end = x + box + pad;
     }
-    const bridges = rows.slice(1).map((below, i) => ({x: Math.max(below.x, rows[i].x), end: Math.min(below.end, rows[i].end), y: rows[i].bottom - 6, bottom: below.y + 6}));
-    return [...rows.map(row => ({...row, rx: 6})), ...bridges.filter(({x, end}) => end > x)]
-        .map(({x, end, y, bottom, rx = 0}) => ({x, y, width: end - x, height: bottom - y, rx}));
+    const bridges = rows.slice(1).map((below, i) => {
+      const above = rows[i];
+      return {x: Math.max(above.x, below.x), end: Math.min(above.end, below.end), y: above.bottom - 6, bottom: below.y + 6};
+    }).filter(({x, end}) => end > x);
+    const rectangle = rx => ({x, end, y, bottom}) => ({x, y, width: end - x, height: bottom - y, rx});
+    return [...rows.map(rectangle(6)), ...bridges.map(rectangle(0))];
   }
 
-  // From one rank of a line to the next. Lines of the data axis pass above the ranks in between.
+  // Outlines of all hosts, and their names, which belong above the lines.
+  function hostsAndNames(layout, ranksPerHost) {
+    const ranks = upTo(layout.cells.length), hosts = upTo(hostOf(ranks.at(-1), ranksPerHost) + 1);
+    const parts = hosts.map(host => partsOfHost(layout, ranks.filter(rank => hostOf(rank, ranksPerHost) === host)));
+    const outlines = parts.flatMap(all => ['host-edge', 'host'].flatMap(look => all.map(part => svg('rect', {class: look, ...part}))));
+    const names = parts.map(([{x, y, width, height}], host) => svg('text', {class: 'soft host-name', x: x + 6, y: y + height - 6}, `${width > 52 ? 'host ' : 'h'}${host}`));
+    return {outlines, names};
+  }
+
+  // From one rank of a line to the next: beside each other, above the ranks in between, or down to another stage.
   function pathOf(axis, {cells, box, high, pitch, rows}, from, to) {
-    const a = cells[from], b = cells[to], middle = cell => cell.x + box / 2, round = value => value.toFixed(1);
-    if (axis === 'tensor') return `M ${round(middle(a))} ${round(a.y + high / 2)} H ${round(middle(b))}`;
-    if (axis === 'data' && a.row === b.row) return `M ${round(middle(a))} ${round(a.y)} C ${round(middle(a))} ${round(a.y - 24)} ${round(middle(b))} ${round(b.y - 24)} ${round(middle(b))} ${round(b.y)}`;
-    if (axis === 'data') return `M ${round(middle(a))} ${round(a.y + high)} V ${round(b.y - kAbove + 2)} H ${round(middle(b))} V ${round(b.y)}`;
-    if (rows === 1) return `M ${round(middle(a))} ${round(a.y + high)} V ${round(b.y)}`;
-    const aside = middle(a) + (pitch - box * 0.5) * 0.7;  // between the ranks of the rows that it passes
-    return `M ${round(middle(a))} ${round(a.y + high)} C ${round(middle(a))} ${round(a.y + high + 14)} ${round(aside)} ${round(a.y + high + 8)} ${round(aside)} ${round(a.y + high + 20)} ` +
-        `V ${round(b.y - 20)} C ${round(aside)} ${round(b.y - 8)} ${round(middle(b))} ${round(b.y - 14)} ${round(middle(b))} ${round(b.y)}`;
+    const a = cells[from], b = cells[to], points = list => list.map(value => (typeof value === 'number' ? value.toFixed(1) : value)).join(' ');
+    if (axis === 'tensor') return points(['M', a.middle, a.y + high / 2, 'H', b.middle]);
+    if (axis === 'data' && a.row === b.row) return points(['M', a.middle, a.y, 'C', a.middle, a.y - 24, b.middle, b.y - 24, b.middle, b.y]);
+    if (axis === 'data') return points(['M', a.middle, a.bottom, 'V', b.y - kAbove + 2, 'H', b.middle, 'V', b.y]);
+    if (rows === 1) return points(['M', a.middle, a.bottom, 'V', b.y]);
+    const aside = a.middle + 0.7 * (pitch - box * 0.5);  // between the ranks of the rows that it passes
+    return points(['M', a.middle, a.bottom, 'C', a.middle, a.bottom + 14, aside, a.bottom + 8, aside, a.bottom + 20, 'V', b.y - 20,
+                   'C', aside, b.y - 8, b.middle, b.y - 14, b.middle, b.y]);
   }
 
-  const arrow = (x, y, isDown) => `M ${x} ${y} l -5 ${isDown ? -8 : 8} h 10 Z`;
-
-  // bytes(axis, line): what a rank of the line sends; blocks(stage): their names; torn: ranks of tensor lines on several hosts;
-  // choose(rank) is called for a rank that is clicked or reached by its key. show(state) changes what is highlighted.
-  function chart({shape, ranksPerHost, bytes, blocks, name, labelOf, choose}, width) {
-    const layout = layoutOf(shape, width), {cells, box, high, pitch, tiles, left, isNarrow, height} = layout, T = shape.tensor;
-    const picture = svg('svg', {viewBox: `0 0 ${width} ${Math.ceil(height)}`, role: 'radiogroup', 'aria-label': name});
-
-    const names = [];  // above the lines
-    for (let host = 0; host <= hostOf(cells.length - 1, ranksPerHost); ++host) {
-      const parts = hostShapes(layout, host, ranksPerHost), rect = (look, part) => svg('rect', {class: look, ...part});
-      picture.append(...parts.map(part => rect('host-edge', part)), ...parts.map(part => rect('host', part)));
-      const first = parts[0], wide = first.width > 52;
-      names.push(svg('text', {class: 'soft host-name', x: first.x + 6, y: first.y + first.height - 6, 'font-size': 12}, `${wide ? 'host ' : 'h'}${host}`));
-    }
-
-    const heads = [...Array(shape.pipeline).keys()].map(stage => {
-      const {y} = cells[stage * shape.data * T], pass = svg('text', {class: 'pass', x: isNarrow ? 0 : 68, y: isNarrow ? y + high / 2 + 20 : y + high / 2, 'font-size': 14});
-      picture.append(svg('text', {x: 0, y: y + high / 2, 'font-size': 14}, `stage ${stage}`), pass);
-      if (!isNarrow && blocks) picture.append(svg('text', {class: 'soft', x: 0, y: y + high / 2 + 17, 'font-size': 12}, blocks(stage)));
-      return pass;
+  // bytes(axis, line): what a rank of the line sends.
+  function linesBetween(shape, layout, ranksPerHost, bytes) {
+    const lines = axes.flatMap(axis => linesOf(shape, axis).filter(({length}) => length > 1).map(ranks => ({axis, ranks, bytes: bytes(axis, ranks)})));
+    const most = Math.max(1, ...lines.map(line => line.bytes));
+    return lines.map(line => {
+      const {axis, ranks} = line, isTorn = axis === 'tensor' && hostsOf(ranks, ranksPerHost).length > 1;
+      const thick = Math.max(kThinnest, kThickest * line.bytes / most).toFixed(1);
+      return {axis, ranks, look: `line ${axis}-line${isTorn ? ' torn' : ''}`,
+              links: ranks.slice(1).map((to, i) => svg('path', {d: pathOf(axis, layout, ranks[i], to), 'stroke-width': thick}))};
     });
-    for (let place = 0; place < shape.data; ++place) {
-      const {x, y} = cells[place * T], wide = T * pitch > 50;
-      if (place < tiles) picture.append(svg('text', {class: 'soft', x, y: y - kAbove - 2, 'font-size': 12}, wide ? `data ${place}` : place === 0 && isNarrow ? '' : `d${place}`));
-    }
+  }
 
-    const lines = axes.flatMap(axis => linesOf(shape, axis).filter(line => line.length > 1).map(ranks => ({axis, ranks})));
-    const most = Math.max(1, ...lines.map(({axis, ranks}) => bytes(axis, ranks)));
-    for (const line of lines) {
-      const {axis, ranks} = line, thick = Math.max(kThinnest, kThickest * bytes(axis, ranks) / most);
-      const isTorn = axis === 'tensor' && hostsOf(ranks, ranksPerHost).length > 1;
-      line.links = ranks.slice(1).map((to, i) => svg('path', {d: pathOf(axis, layout, ranks[i], to), 'stroke-width': thick.toFixed(1)}));
-      line.look = `line ${axis}-line${isTorn ? ' torn' : ''}`;
-      picture.append(...line.links);
-    }
-    const arrows = svg('g', {class: 'arrows'});
-    picture.append(...names, arrows);
+  function boxOf({x, y, middle}, {box, high, pitch}, rank, label) {
+    return svg('g', {role: 'radio', 'aria-label': label, 'data-rank': rank},
+        svg('rect', {class: 'reach', x: x - (pitch - box) / 2, y: y - 6, width: pitch, height: high + 12}),
+        svg('rect', {class: 'box', x, y, width: box, height: high, rx: 6}),
+        svg('text', {class: 'number', x: middle, y: y + high / 2 + 5, 'text-anchor': 'middle'}, `${rank}`));
+  }
 
-    const boxes = cells.map(({x, y}, rank) => {
-      const group = svg('g', {role: 'radio', 'aria-label': labelOf(rank), 'data-rank': rank},
-          svg('rect', {class: 'reach', x: x - (pitch - box) / 2, y: y - 6, width: pitch, height: high + 12}),
-          svg('rect', {class: 'box', x, y, width: box, height: high, rx: 6}),
-          svg('text', {class: 'number', x: x + box / 2, y: y + high / 2 + 5, 'font-size': 14, 'text-anchor': 'middle'}, `${rank}`));
-      group.addEventListener('click', () => choose(rank));
-      return group;
-    });
-    picture.append(...boxes);
-
-    picture.addEventListener('keydown', event => {
-      const at = Number(event.target.dataset?.rank ?? NaN), row = shape.data * T, last = cells.length - 1;
-      const next = {ArrowRight: at + 1, ArrowLeft: at - 1, ArrowDown: at + row, ArrowUp: at - row, Home: 0, End: last, ' ': at}[event.key];
+  // One stop for Tab; arrows go to the next rank, and to the same place in the next stage.
+  function moveByKeys(boxes, inStage, choose) {
+    return event => {
+      const at = Number(event.target.dataset?.rank ?? NaN), last = boxes.length - 1;
+      const next = {ArrowRight: at + 1, ArrowLeft: at - 1, ArrowDown: at + inStage, ArrowUp: at - inStage, Home: 0, End: last, ' ': at}[event.key];
       if (next === undefined || Number.isNaN(at)) return;
       event.preventDefault();
       if (next < 0 || next > last) return;
       choose(next);
       boxes[next].focus();
-    });
+    };
+  }
 
-    // chosen: a rank; moment: of the model; talks(axis, line): whether it does at this moment.
-    function show({chosen, moment, talks}) {
-      for (const {axis, ranks, look, links} of lines) {
-        const isOwn = ranks.includes(chosen), isOn = moment.kind === 'overview' ? isOwn : talks(axis, ranks);
-        const carries = (a, b) => moment.kind !== 'passes' || axis !== 'pipeline' ||
-            moment.messages.some(({from, to}) => Math.min(from, to) === placeOf(shape, a).pipeline && Math.max(from, to) === placeOf(shape, b).pipeline);
-        links.forEach((link, i) => link.setAttribute('class', `${look} ${isOn && carries(ranks[i], ranks[i + 1]) ? 'talks' : moment.kind === 'overview' ? 'other' : 'dim'}`));
-      }
-      boxes.forEach((group, rank) => {
-        const pass = moment.kind === 'passes' ? moment.stages[placeOf(shape, rank).pipeline] : null;
-        const peer = rank === chosen ? null : lines.find(({ranks}) => ranks.includes(rank) && ranks.includes(chosen));
-        group.setAttribute('class', ['rank', rank === chosen ? 'chosen' : '', peer ? `peer-${peer.axis}` : '', pass ? (pass.pass === 'F' ? 'forward' : 'backward') : '',
-                                     moment.kind === 'norm' ? 'all' : ''].filter(Boolean).join(' '));
-        group.setAttribute('tabindex', rank === chosen ? 0 : -1);
-        group.setAttribute('aria-checked', rank === chosen);
+  function arrow({middle, y, bottom}, isDown) {
+    return svg('path', {d: `M ${middle.toFixed(1)} ${(isDown ? y - 1 : bottom + 1).toFixed(1)} l -5 ${isDown ? -8 : 8} h 10 Z`});
+  }
+
+  // name: of the grid; labelOf(rank): its place, for those who cannot see it; blocks(stage): its blocks' names, if they are
+  // known; choose(rank) is called for a rank that is clicked or reached by a key.
+  // Returns the picture, and show(), which changes what is highlighted in place.
+  function chart({shape, ranksPerHost, bytes, blocks, name, labelOf, choose}, width) {
+    const layout = layoutOf(shape, width), {cells, high, pitch, tiles, isNarrow} = layout, T = shape.tensor, inStage = shape.data * T;
+    const {outlines, names} = hostsAndNames(layout, ranksPerHost), lines = linesBetween(shape, layout, ranksPerHost, bytes);
+    const boxes = cells.map((cell, rank) => boxOf(cell, layout, rank, labelOf(rank))), arrows = svg('g', {class: 'arrows'});
+    const middles = upTo(shape.pipeline).map(stage => cells[stage * inStage].y + high / 2);
+    const passes = middles.map(y => svg('text', {class: 'pass', x: isNarrow ? 0 : 68, y: isNarrow ? y + 20 : y}));
+    const stages = middles.flatMap((y, stage) => [svg('text', {x: 0, y}, `stage ${stage}`),
+                                                  ...(isNarrow || !blocks ? [] : [svg('text', {class: 'soft', x: 0, y: y + 17}, blocks(stage))])]);
+    const columns = upTo(tiles).map(place => svg('text', {class: 'soft', x: cells[place * T].x, y: kTop - 2}, `${T * pitch > 50 ? 'data ' : 'd'}${place}`));
+
+    const picture = svg('svg', {viewBox: `0 0 ${width} ${Math.ceil(layout.height)}`, role: 'radiogroup', 'aria-label': name},
+        outlines, stages, passes, columns, lines.flatMap(({links}) => links), names, arrows, boxes);
+    boxes.forEach((box, rank) => box.addEventListener('click', () => choose(rank)));
+    picture.addEventListener('keydown', moveByKeys(boxes, inStage, choose));
+
+    const stageOf = rank => placeOf(shape, rank).pipeline;
+    const passOf = (moment, stage) => (moment.kind === 'passes' ? moment.stages[stage] : null);
+
+    // Before the step, the lines of the chosen rank; in a step those that talk, and of the pipeline the borders with a message.
+    function stateOf({axis, ranks}, i, {chosen, moment, talks}) {
+      if (moment.kind === 'overview') return ranks.includes(chosen) ? 'talks' : 'other';
+      if (!talks(axis, ranks)) return 'dim';
+      const hasMessage = moment.kind !== 'passes' || axis !== 'pipeline' ||
+          moment.messages.some(({from, to}) => Math.min(from, to) === stageOf(ranks[i]));
+      return hasMessage ? 'talks' : 'dim';
+    }
+
+    function lookOf(rank, chosen, moment) {
+      const pass = passOf(moment, stageOf(rank)), shared = lines.find(({ranks}) => ranks.includes(rank) && ranks.includes(chosen));
+      const states = [pass && (pass.pass === 'F' ? 'forward' : 'backward'), moment.kind === 'norm' && 'all'];
+      return ['rank', rank === chosen ? 'chosen' : shared && `peer-${shared.axis}`, ...states].filter(Boolean).join(' ');
+    }
+
+    // state: {chosen: a rank; moment: of the model; talks(axis, line): whether it does at this moment}.
+    function show(state) {
+      const {chosen, moment} = state;
+      for (const line of lines) line.links.forEach((link, i) => link.setAttribute('class', `${line.look} ${stateOf(line, i, state)}`));
+      boxes.forEach((box, rank) => {
+        box.setAttribute('class', lookOf(rank, chosen, moment));
+        box.setAttribute('tabindex', rank === chosen ? 0 : -1);
+        box.setAttribute('aria-checked', rank === chosen);
       });
-      heads.forEach((text, stage) => {
-        const pass = moment.kind === 'passes' ? moment.stages[stage] : null;
+      passes.forEach((text, stage) => {
+        const pass = passOf(moment, stage);
         text.textContent = pass ? `${pass.pass}${pass.microBatch}` : '';
       });
-      arrows.replaceChildren(...(moment.messages ?? []).flatMap(({from, to}) => cells.flatMap((cell, rank) =>
-          (placeOf(shape, rank).pipeline === to ? [svg('path', {d: arrow((cell.x + box / 2).toFixed(1), (to > from ? cell.y - 1 : cell.y + high + 1).toFixed(1), to > from)})] : []))));
+      arrows.replaceChildren(...(moment.messages ?? []).flatMap(({from, to}) => cells.filter((_, rank) => stageOf(rank) === to).map(cell => arrow(cell, to > from))));
     }
     return {picture, show};
   }
