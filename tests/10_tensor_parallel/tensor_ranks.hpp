@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,8 +15,8 @@
 #include "10_tensor_parallel/parallel_functions.hpp"
 #include "base/philox.hpp"
 #include "nn/module.hpp"
+#include "support/collective_count.hpp"
 #include "support/run_ranks.hpp"
-#include "trace/recorder.hpp"
 
 namespace lockstep::test {
 
@@ -95,26 +94,5 @@ inline double gradient_difference(const nn::Module& part, const nn::Module& whol
   }
   return largest;
 }
-
-/// How often a group's collectives of each kind run while this lives.
-class CollectiveCount {
- public:
-  explicit CollectiveCount(Group& group) : group_(group) { group.record_to(recorder_); }
-  ~CollectiveCount() { group_.record_to(nullptr); }
-  CollectiveCount(const CollectiveCount&) = delete;
-  CollectiveCount& operator=(const CollectiveCount&) = delete;
-
-  /// @param name  "all_reduce".
-  [[nodiscard]] int of(std::string_view name) const {
-    int count = 0;
-    for (const trace::SpanRecord& span : recorder_->snapshot().spans)
-      count += span.name.substr(0, span.name.find(' ')) == name ? 1 : 0;
-    return count;
-  }
-
- private:
-  Group& group_;
-  std::shared_ptr<trace::Recorder> recorder_ = std::make_shared<trace::Recorder>(0);
-};
 
 }  // namespace lockstep::test

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,9 @@
 #include "02_ring_all_reduce/shared_memory/shared_memory_process_group.hpp"
 #include "all_grids.hpp"
 #include "base/error.hpp"
+#include "nn/parameter_units.hpp"
 #include "support/catch.hpp"
+#include "support/collective_count.hpp"
 #include "support/run_ranks.hpp"
 #include "support/trained_gpt.hpp"
 
@@ -183,6 +186,55 @@ TEST_CASE("one rank has the bits of one process", "[grid]") {
   CHECK(found.losses == expected_of(test).losses);
   CHECK(found.norms == expected_of(test).norms);
   CHECK(found.evaluation == expected_of(test).evaluation);
+}
+
+namespace {
+
+// Of one step with two micro-batches on 2 x 2 x 2 ranks.
+struct Exchanged {
+  int sums = 0, statistics = 0;     // collectives on the tensor axis
+  int reductions = 0, gathers = 0;  // on the data axis
+  std::size_t units = 0;            // of the part
+  std::uint64_t bytes_in_pipeline = 0;
+};
+
+Exchanged exchanged_by(comm::JobContext job) {
+  const GridCase test{.shape = {2, 2, 2}};
+  const grid::RankGrid places(test.shape, job.rank, job.world_size);
+  const auto world = ring::make_shared_memory_process_group(std::move(job));
+  const grid::GridGroups groups = grid::split(*world, places);
+  const grid::GridLayers layers(*groups.tensor, test.rows);
+  nn::GptPart model(test.config(), 7, pipeline::blocks_of(test.config(), *groups.pipeline), layers);
+  grid::GridStep step(model, *world, groups);
+  const test::CollectiveCount tensor(*groups.tensor), data(*groups.data);
+  (void)step.run(run::split_batch(test::batch_of_step(0), 2, 5, 0));
+  step.gather_values();
+  std::set<std::string> units;
+  for (const nn::NamedParameter& named : model.named_parameters())
+    units.insert(nn::unit_of({named.name, named.parameter.shape()}));
+  return {.sums = tensor.of("all_reduce"),
+          .statistics = tensor.of("all_gather"),
+          .reductions = data.of("reduce_scatter"),
+          .gathers = data.of("all_gather"),
+          .units = units.size(),
+          .bytes_in_pipeline = step.pipeline().bytes_sent()};
+}
+
+}  // namespace
+
+TEST_CASE("on each axis a step sends what the lesson says", "[grid][multirank]") {
+  const auto ranks = test::run_ranks_for<Exchanged>(8, exchanged_by);
+  const std::uint64_t stream = 4 * test::kSamples * test::kPositions * 32;
+  for (int rank = 0; rank < 8; ++rank) {
+    const bool is_first = rank < 4;
+    INFO("rank " << rank);
+    CHECK(ranks[rank].sums == 2 * (4 * 4 + 1));  // four in each block; the embedding's, or the head's
+    CHECK(ranks[rank].statistics == (is_first ? 0 : 2));
+    CHECK(ranks[rank].reductions == static_cast<int>(ranks[rank].units));
+    CHECK(ranks[rank].gathers == static_cast<int>(ranks[rank].units));
+    const std::uint64_t rows = rank % 2 == 0 ? test::kVocabulary / 2 : test::kVocabulary - test::kVocabulary / 2;
+    CHECK(ranks[rank].bytes_in_pipeline == stream + 4 * rows * 32);  // and values of the table, or their gradient
+  }
 }
 
 namespace {
