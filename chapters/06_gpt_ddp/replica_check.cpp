@@ -51,14 +51,35 @@ void require_equal_columns(comm::ProcessGroup& group, std::span<const std::int64
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const std::vector<int> culprits = outliers(table, parameters.size(), i);
     if (culprits.empty()) continue;
+    std::vector<int> ranks_of_job;
+    for (const int rank : culprits) ranks_of_job.push_back(group.context().global_rank(rank));
     const std::string message =
         concat("the replicas have drifted apart ", when, ": parameter ", parameters[i].name, " ",
                parameters[i].parameter.value().shape(), " of ", culprits.size() == 1 ? "rank " : "ranks ",
-               list_numbers(culprits), " differs from that of the other ranks; look for a step that one rank took ",
+               list_numbers(ranks_of_job), " differs from that of the other ranks; look for a step that one rank took ",
                "alone, or a gradient that was not averaged");
     group.prepare_common_error(message, culprits.size() == 1 ? culprits.front() : -1);
     throw MismatchError(message);
   }
+}
+
+// Ranks may hold parts of parameters, if all of them hold the same: as data ranks do whose model is divided further.
+void require_equal_slices(comm::ProcessGroup& group, std::span<const nn::NamedParameter> parameters) {
+  std::string own;
+  for (const nn::NamedParameter& named : parameters) {
+    std::vector<Range> ranges = named.slice.columns;
+    ranges.insert(ranges.end(), {named.slice.rows, named.slice.elements});
+    own += named.name;
+    for (const Range range : ranges) own += concat(" ", range.begin, " ", range.end);
+  }
+  const std::int64_t own_hash[] = {hash_of(own.data(), own.size())};
+  if (outliers(gather_rows(group, own_hash), 1, 0).empty()) return;
+  for (const nn::NamedParameter& named : parameters) {
+    require(named.slice == Slice::of(named.slice.whole), "comparing replicas: ", named.name, " is only ",
+            named.slice.count(), " elements of ", named.slice.whole, ", and other ranks hold other elements of it; ",
+            "compare the whole module, after gather_values()");
+  }
+  throw ContractError("comparing replicas: the other ranks have only parts of their parameters");
 }
 
 // Everything that must match before ranks exchange tensors, in order of registration.
@@ -114,11 +135,7 @@ bool replica_check_is_due(const run::Run& run) {
 
 void require_equal_parameters(const nn::Module& module, comm::ProcessGroup& group, std::string_view when) {
   std::vector<nn::NamedParameter> parameters = module.named_parameters();
-  for (const nn::NamedParameter& named : parameters) {
-    require(named.slice == Slice::of(named.slice.whole), "comparing replicas: ", named.name, " is only ",
-            named.slice.count(), " elements of ", named.slice.whole, ", and other ranks hold other elements of it; ",
-            "compare the whole module, after gather_values()");
-  }
+  require_equal_slices(group, parameters);
   std::erase_if(parameters, [](const nn::NamedParameter& named) { return !named.parameter.has_value(); });
   require_equal_columns(group, gather_rows(group, hashes_of(parameters)), parameters, when);
 }

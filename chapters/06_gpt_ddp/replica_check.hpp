@@ -37,8 +37,8 @@ namespace lockstep::ddp {
 /// @param when  For the message, for example "after step 100".
 /// @throws MismatchError  On every rank: names the first tensor that differs, and the ranks that differ from the
 ///                        majority (or from rank 0, if there is none).
-/// @throws ContractError  A parameter is only a part of one: ranks are meant to hold different elements.
-/// @cost   One pass over the parameters, and one all-reduce of world_size() * 8 bytes per tensor.
+/// @throws ContractError  Ranks hold different elements of a parameter, and are meant to.
+/// @cost   One pass over the parameters, and all-reduces of world_size() * 8 bytes for each tensor and once more.
 void require_equal_parameters(const nn::Module& module, comm::ProcessGroup& group, std::string_view when);
 
 /// Compares names, shapes and dtypes (not values) of all ranks' parameters and buffers.

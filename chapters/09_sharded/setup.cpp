@@ -97,8 +97,9 @@ std::vector<NamedPart> parts_of(const ShardedDataParallel& model, int rank) {
   std::vector<NamedPart> parts;
   for (const nn::NamedParameter& whole : model.module().named_parameters()) {
     const auto shard = shards.find(whole.name);
-    parts.push_back(shard == shards.end() ? NamedPart{whole.name, whole.parameter.value(), whole.slice, rank == 0}
-                                          : shard->second);
+    parts.push_back(shard == shards.end()
+                        ? NamedPart{whole.name, whole.parameter.value(), whole.slice, rank == 0 && whole.is_owned}
+                        : shard->second);
   }
   for (const nn::NamedBuffer& buffer : model.module().named_buffers())
     parts.push_back({buffer.name, buffer.value, Slice::of(buffer.value.shape()), rank == 0});

@@ -49,7 +49,8 @@ std::vector<std::vector<std::size_t>> parameters_of(std::span<const Unit> units)
 autograd::Variable ShardedDataParallel::Shards::add(const nn::NamedParameter& whole, const Tensor& own_elements,
                                                     Range range) {
   const Slice slice = whole.slice.part(range);
-  return register_part(whole.name, own_elements.reshape(slice.shape()), slice);
+  const nn::Owner owner = whole.is_owned ? nn::Owner::kThisRank : nn::Owner::kAnotherRank;
+  return register_part(whole.name, own_elements.reshape(slice.shape()), slice, owner);
 }
 
 ShardedDataParallel::ShardedDataParallel(nn::Module& module, comm::ProcessGroup& group, const ShardOptions& options)

@@ -28,7 +28,7 @@ Pipeline::Pipeline(const nn::GptPart& part, Group& group, ScheduleKind kind)
           found.begin, " to ", found.end, " of the model, but its stage has ", expected.begin, " to ", expected.end);
 }
 
-double Pipeline::run(std::span<const run::MicroBatch> micro_batches, const PhaseObserver& observer) {
+double Pipeline::run(std::span<const run::MicroBatch> micro_batches, const StageObserver& observer) {
   const auto waited_before = time_waited(links_);
   const auto count = static_cast<int>(micro_batches.size());
   const double own_loss = run_list(make_schedule(kind_, group_.world_size(), count), micro_batches, observer);
@@ -53,7 +53,7 @@ std::uint64_t Pipeline::bytes_sent() const {
 }
 
 double Pipeline::run_list(const Schedule& schedule, std::span<const run::MicroBatch> micro_batches,
-                          const PhaseObserver& observer) {
+                          const StageObserver& observer) {
   const std::vector<Action>& actions = schedule[static_cast<std::size_t>(group_.rank())];
   stage_.begin(micro_batches, actions, observer);
   run_actions(actions, stage_);

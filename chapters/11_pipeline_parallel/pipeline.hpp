@@ -37,7 +37,7 @@ class Pipeline {
   /// @throws  As StageLink::receive().
   /// @cost    Each border of two stages: B T C elements in either direction for each micro-batch. Once a step the table
   ///          of tokens from the first stage to the last, and its gradient back.
-  double run(std::span<const run::MicroBatch> micro_batches, const PhaseObserver& observer = {});
+  double run(std::span<const run::MicroBatch> micro_batches, const StageObserver& observer = {});
 
   /// The loss of a batch without dropout and gradients, in the last stage; 0 in the others, which may be ahead by a
   /// batch for each stage between. Collective.
@@ -55,7 +55,7 @@ class Pipeline {
 
  private:
   [[nodiscard]] double run_list(const Schedule& schedule, std::span<const run::MicroBatch> micro_batches,
-                                const PhaseObserver& observer);
+                                const StageObserver& observer);
 
   Group& group_;
   ScheduleKind kind_;

@@ -1,6 +1,7 @@
 #include "12_three_dimensions/rank_grid.hpp"
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/error.hpp"
 
@@ -44,10 +45,11 @@ std::string Place::text() const { return concat("pipeline ", pipeline, ", data "
 GridShape shape_of(int world_size, int tensor, int pipeline) {
   if (tensor < 1 || pipeline < 1)
     throw UsageError(concat("--tensor ", tensor, " x --pipeline ", pipeline, ": a model is on at least 1 rank"));
-  if (world_size < 1 || world_size % (tensor * pipeline) != 0)
+  const std::int64_t ranks_of_model = std::int64_t{tensor} * pipeline;
+  if (world_size < 1 || world_size % ranks_of_model != 0)
     throw UsageError(concat(world_size, world_size == 1 ? " rank is" : " ranks are", " no multiple of --tensor ",
                             tensor, " x --pipeline ", pipeline));
-  return {.pipeline = pipeline, .data = world_size / (tensor * pipeline), .tensor = tensor};
+  return {.pipeline = pipeline, .data = static_cast<int>(world_size / ranks_of_model), .tensor = tensor};
 }
 
 RankGrid::RankGrid(const GridShape& shape, int rank, int world_size) : shape_(shape), rank_(rank) {

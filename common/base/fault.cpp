@@ -14,8 +14,8 @@
 namespace lockstep::fault {
 namespace {
 
-constexpr std::array<std::string_view, kKindCount> kNames{"kill",    "stop",      "slow", "drop",
-                                                          "corrupt", "disk-full", "nan",  "oom"};
+constexpr std::array<std::string_view, kKindCount> kNames{"kill",      "stop", "slow", "drop", "corrupt",
+                                                          "disk-full", "nan",  "oom",  "batch"};
 constexpr double kLongestPause = 24 * 3600, kLargestFactor = 1e6;
 constexpr std::int64_t kLargestStep = std::int64_t{1} << 40;
 constexpr const char* kExample = "rank=2 step=50 kill";
@@ -155,7 +155,7 @@ std::string to_text(const Fault& fault) {
   return *fault.attempt == 0 ? text : concat(text, " attempt=", *fault.attempt);
 }
 
-std::string list_of_kinds() { return "kill, stop, slow=0.5s or slow=3x, drop, corrupt, disk-full, nan, oom"; }
+std::string list_of_kinds() { return "kill, stop, slow=0.5s or slow=3x, drop, corrupt, disk-full, nan, oom, batch"; }
 
 bool needs_tcp(Kind kind) noexcept { return kind == Kind::kDrop || kind == Kind::kCorrupt; }
 

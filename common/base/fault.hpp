@@ -29,7 +29,7 @@ struct Fault {
 };
 
 /// Parses one fault: words in any order, separated by spaces. `rank=R`, `step=N`, a kind (kill, stop, slow=0.5s,
-/// slow=3x, drop, corrupt, disk-full, nan, oom), and optionally `attempt=A` (or `attempt=any`) and `peer=R`.
+/// slow=3x, drop, corrupt, disk-full, nan, oom, batch), and optionally `attempt=A` (or `attempt=any`) and `peer=R`.
 /// @throws FormatError  Names the wrong or missing word, and lists the valid ones.
 [[nodiscard]] Fault parse_fault(std::string_view text);
 

@@ -16,9 +16,10 @@ enum class Kind : unsigned {
   kDiskFull,     ///< Writing a checkpoint fails with ENOSPC.
   kNan,          ///< A parameter's gradient is NaN.
   kOutOfMemory,  ///< Memory for a tensor cannot be allocated.
+  kBatch,        ///< The rank reads other samples in one step.
 };
 
-inline constexpr std::size_t kKindCount = 8;
+inline constexpr std::size_t kKindCount = 9;
 
 /// Stands for whichever peer comes first.
 inline constexpr int kAnyPeer = -1;

@@ -25,7 +25,7 @@ TEST_CASE("a fault says what, on which rank and in which step, in any order", "[
 TEST_CASE("a fault's text reads as the same fault", "[base]") {
   for (const char* text : {"rank=2 step=50 kill", "rank=0 step=1 stop attempt=any", "rank=1 step=7 slow=0.25s",
                            "rank=1 step=7 slow=4x", "rank=3 step=2 drop peer=0", "rank=3 step=2 corrupt attempt=2",
-                           "rank=0 step=9 disk-full", "rank=0 step=9 nan", "rank=0 step=9 oom"})
+                           "rank=0 step=9 disk-full", "rank=0 step=9 nan", "rank=0 step=9 oom", "rank=0 step=9 batch"})
     CHECK(fault::to_text(fault::parse_fault(text)) == text);
 }
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Tensor and pipeline parallelism beside one process and beside DDP: time of a step, memory of a rank, and bubbles.
+"""Tensor and pipeline parallelism, alone and in a grid, beside one process and DDP: step time, memory, and bubbles.
 
 One thread for each rank, so that a rank stands for a device, and the same global batch for all. Systems of a round follow
 one another; medians of all rounds are compared. Speed is samples per second over those of one process. Then the bubble of
 each schedule, with stages that sleep instead of computing, beside what the schedule says: idle time per busy time.
+
+A grid of 2 x 2 x 2 ranks is compared with DDP on as many. On fewer cores than ranks, only their ratio says something.
 """
 import argparse
 import json
@@ -15,6 +17,7 @@ from bench_common import BIN, median, run, write_record
 from training_common import make_text, measure_systems, models_named
 
 BUBBLE_RANKS = (2, 4)
+GRID_RANKS = 8
 TOLERANCE = 0.1  # of the formula
 
 
@@ -26,6 +29,9 @@ def systems_of(size, models):
         systems.append(("tensor, sequence", size, divided, ["--sequence-parallel"]))
     for schedule in ("1f1b", "naive"):
         systems.append((f"pipeline, {schedule}", size, staged, ["--pipeline-schedule", schedule, "--accumulation-steps", "8"]))
+    systems.append((f"DDP, {GRID_RANKS} ranks", GRID_RANKS, "train_gpt_ddp", ["--check-replicas", "0"]))
+    systems.append(("grid 2 x 2 x 2", GRID_RANKS, "train_gpt_3d",
+                    ["--tensor", "2", "--pipeline", "2", "--accumulation-steps", "4", "--check-replicas", "0"]))
     return systems
 
 

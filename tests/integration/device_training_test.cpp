@@ -134,6 +134,16 @@ TEST_CASE("train_gpt_pipeline trains on devices what train_gpt_single trains on 
   }
 }
 
+TEST_CASE("train_gpt_3d trains on devices what train_gpt_single trains on the CPU", "[integration][12][gpu]") {
+  const test::TemporaryFolder folder;
+  const Training expected = train(folder.path(), 0, {"--accumulation-steps", "2"});
+  check_equal(expected, train(folder.path(), 4,
+                              {"--accumulation-steps", "2", "--tensor", "2", "--pipeline", "2", "--sequence-parallel",
+                               "--device", device_option()},
+                              "train_gpt_3d"));
+  check_equal(expected, train(folder.path(), 4, {"--pipeline", "2", "--device", device_option()}, "train_gpt_3d"));
+}
+
 TEST_CASE("a trainer asked for a device that is not in its build ends as skipped, in one line", "[integration][05]") {
   const std::string other = accelerator_type() == DeviceType::kCuda ? "emulated" : "cuda";
   const test::Finished finished = test::run_program({test::built_program("train_gpt_single"), "--device", other}, {});

@@ -15,18 +15,6 @@
 #include "run/text_summary.hpp"
 
 namespace lockstep::tensor_parallel {
-namespace {
-
-// Before any rank begins: `lockstep launch` has the program check its options once.
-void require_divisible_model(const Options& options, std::int64_t ranks) {
-  const nn::GptConfig config = options.model.config(options.data.vocabulary_size);
-  require_divisible_heads(config, ranks);
-  if (options.sequence_parallel && config.context_length % ranks != 0)
-    throw UsageError(concat("--sequence-parallel: ", ranks, " ranks cannot divide the ", config.context_length,
-                            " positions of a sample equally"));
-}
-
-}  // namespace
 
 run::OptionList list_options(Options& options) {
   return run::join({run::list_options(static_cast<run::TrainOptions&>(options)),
@@ -45,11 +33,19 @@ void refuse_data_parallelism(const run::TrainOptions& options, const CommandLine
     throw UsageError("--check-replicas is for train_gpt_ddp: here every rank has other weights");
 }
 
+void require_divisible_model(const nn::GptConfig& config, std::int64_t ranks, RowLayout rows) {
+  require_divisible_heads(config, ranks);
+  if (rows == RowLayout::kDivided && config.context_length % ranks != 0)
+    throw UsageError(concat("--sequence-parallel: ", ranks, " ranks cannot divide the ", config.context_length,
+                            " positions of a sample equally"));
+}
+
 void complete(Options& options, const CommandLine& line) {
   run::complete(static_cast<run::TrainOptions&>(options), line);
   options.data_ranks = 1;  // every rank computes the whole batch
   refuse_data_parallelism(options, line);
-  require_divisible_model(options, environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1));
+  require_divisible_model(options.model.config(options.data.vocabulary_size),
+                          environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1), options.rows());
 }
 
 int run_training(int argc, const char* const* argv, const std::function<int(const Options&)>& train) noexcept {

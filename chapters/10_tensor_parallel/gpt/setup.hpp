@@ -1,6 +1,7 @@
 #pragma once
 /// @file
 /// The options of a tensor-parallel training run, and its checkpoints.
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -28,6 +29,10 @@ struct Options : run::TrainOptions {
 /// For ranks that have parts of one model.
 /// @throws UsageError  An option that is for data parallelism.
 void refuse_data_parallelism(const run::TrainOptions& options, const CommandLine& line);
+
+/// Before any rank begins: `lockstep launch` has the program check its options once.
+/// @throws UsageError  `ranks` cannot divide the heads, or, with kDivided, the positions of a sample.
+void require_divisible_model(const nn::GptConfig& config, std::int64_t ranks, RowLayout rows);
 
 /// As complete() of TrainOptions. Reads the number of ranks where the launcher has put it (WORLD_SIZE).
 /// @throws UsageError  The ranks cannot divide the model. Also as refuse_data_parallelism().

@@ -14,18 +14,6 @@
 #include "optim/clip.hpp"
 
 namespace lockstep::tensor_parallel {
-namespace {
-
-std::int64_t hash_of(const data::Batch& batch) {
-  std::uint64_t hash = 0;
-  for (const Tensor& tensor : {batch.inputs, batch.targets, batch.sample_ids}) {
-    const Tensor on_host = tensor.to(Device{});
-    hash = XXH3_64bits_withSeed(on_host.const_data(), static_cast<std::size_t>(on_host.bytes()), hash);
-  }
-  return static_cast<std::int64_t>(hash);
-}
-
-}  // namespace
 
 void sum_partial_gradients(nn::Module& model, Group& group) {
   std::vector<comm::Buffer> partial;
@@ -48,6 +36,13 @@ double clip_grad_norm(const nn::Module& model, Group& group, double max_norm) {
   const double norm = std::sqrt(squares);
   optim::clip_to(model.parameters(), norm, max_norm);
   return norm;
+}
+
+std::int64_t hash_of(const data::Batch& batch) {
+  std::uint64_t hash = 0;
+  for (const Tensor& tensor : {batch.inputs, batch.targets, batch.sample_ids})
+    hash = XXH3_64bits_withSeed(tensor.const_data(), static_cast<std::size_t>(tensor.bytes()), hash);
+  return static_cast<std::int64_t>(hash);
 }
 
 void require_same_batch(const data::Batch& batch, Group& group) {

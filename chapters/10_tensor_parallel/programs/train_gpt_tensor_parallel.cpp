@@ -97,9 +97,9 @@ int train(const tensor_parallel::Options& options) {  // CHANGED
   for (std::int64_t epoch = sampler.epoch(); !run.is_finished(); ++epoch) {
     sampler.set_epoch(epoch);
     for (const data::Batch& batch : loader) {
-      tensor_parallel::require_same_batch(batch, *group);  // NEW
       const auto parts = run.begin_step(batch, loader.time_waited(),  // CHANGED
                                         tensor_parallel::batch_of(*group));  // NEW
+      tensor_parallel::require_same_batch(batch, *group);  // NEW
       optimizer.zero_grad();
       double mean_loss = accumulate_gradients(run, model, parts);
 

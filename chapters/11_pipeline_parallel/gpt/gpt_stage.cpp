@@ -19,7 +19,7 @@ GptStage::GptStage(const nn::GptPart& part, StageLinks& links)
     : part_(part), links_(links), table_(part, links.table.get()) {}
 
 void GptStage::begin(std::span<const run::MicroBatch> micro_batches, std::span<const Action> actions,
-                     PhaseObserver observer) {
+                     StageObserver observer) {
   micro_batches_ = micro_batches;
   observer_ = std::move(observer);
   loss_ = 0;
@@ -68,7 +68,10 @@ Variable GptStage::forward(int micro_batch, const Variable& input) {
 // data parallelism does, may rely on that.
 void GptStage::backward(int micro_batch, const Variable& output, Tensor gradient) {
   enter(run::Phase::kBackward);
-  if (backwards_left_ == 1) table_.take_back();
+  if (backwards_left_ == 1) {
+    table_.take_back();
+    if (observer_.before_last_backward) observer_.before_last_backward();
+  }
   if (is_last()) {
     output.backward(micro_batches_[static_cast<std::size_t>(micro_batch)].weight);
   } else {
@@ -83,17 +86,17 @@ void GptStage::backward(int micro_batch, const Variable& output, Tensor gradient
 void GptStage::announce(const Action& action) {
   const bool is_forward = action.pass == Pass::kForward;
   if (is_forward ? is_first() : is_last()) return;
-  const Shape& tokens = micro_batches_[static_cast<std::size_t>(action.micro_batch)].inputs.shape();  // [B, T]
+  const Tensor& tokens = micro_batches_[static_cast<std::size_t>(action.micro_batch)].inputs;  // [B, T]
   const Variable parameter = part_.parameters().front();
   StageLink& link = is_forward ? *links_.input : *links_.output_gradient;
-  link.expect({.shape = {tokens[0], tokens[1], part_.config().channels},
+  link.expect({.shape = part_.stream_shape(tokens.shape()),
                .dtype = autograd::activation_dtype(parameter.dtype()),
                .device = parameter.device(),
                .tag = tag_of(action.pass, action.micro_batch)});
 }
 
 void GptStage::enter(run::Phase phase) const {
-  if (observer_) observer_(phase);
+  if (observer_.enter) observer_.enter(phase);
 }
 
 Variable GptStage::loss_of(const Variable& hidden, const run::MicroBatch& micro_batch) {

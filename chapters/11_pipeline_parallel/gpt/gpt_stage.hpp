@@ -16,8 +16,13 @@
 
 namespace lockstep::pipeline {
 
-/// Is told whenever a rank begins to compute forward or backward, or to wait for what it needs for that.
-using PhaseObserver = std::function<void(run::Phase)>;
+/// Is told how far a rank is in a step. Each function may be empty.
+struct StageObserver {
+  /// Called whenever the rank begins to compute forward or backward, or to wait for what it needs for that.
+  std::function<void(run::Phase)> enter = {};
+  /// Called before the last backward pass, after which the gradients of all the rank's parameters are complete.
+  std::function<void()> before_last_backward = {};
+};
 
 /// One rank's stage, for a step or an evaluation after another. Thread safety: none.
 class GptStage final : public Stage {
@@ -28,7 +33,7 @@ class GptStage final : public Stage {
 
   /// Begins with the micro-batches of a batch: announces all that is going to arrive.
   /// @param actions  That this rank is about to do. Must outlive them, as `micro_batches` must.
-  void begin(std::span<const run::MicroBatch> micro_batches, std::span<const Action> actions, PhaseObserver observer);
+  void begin(std::span<const run::MicroBatch> micro_batches, std::span<const Action> actions, StageObserver observer);
   /// After the actions: waits until all that was sent has left this rank.
   /// @return  In the last stage the mean loss of the micro-batches by their weights; elsewhere 0.
   double finish();
@@ -55,7 +60,7 @@ class GptStage final : public Stage {
   StageLinks& links_;
   TableLoan table_;
   std::span<const run::MicroBatch> micro_batches_;
-  PhaseObserver observer_;
+  StageObserver observer_;
   std::size_t backwards_left_ = 0;
   double loss_ = 0;
   std::vector<std::weak_ptr<Variable::Node>> graphs_;  // of outputs; they end with their micro-batch's backward pass

@@ -11,17 +11,6 @@
 #include "run/option_parser.hpp"
 
 namespace lockstep::pipeline {
-namespace {
-
-// Before any rank begins: `lockstep launch` has the program check its options once.
-void require_enough_blocks(const Options& options, std::int64_t ranks) {
-  const std::int64_t blocks = options.model.config(options.data.vocabulary_size).layer_count;
-  if (ranks > blocks)
-    throw UsageError(concat(ranks, " ranks for ", blocks, " blocks: every stage needs one; use at most ", blocks,
-                            " ranks, or a model with more blocks"));
-}
-
-}  // namespace
 
 run::OptionList list_options(Options& options) {
   return run::join({run::list_options(static_cast<run::TrainOptions&>(options)),
@@ -34,11 +23,19 @@ run::OptionList list_options(Options& options) {
                       .kind = run::OptionKind::kThisTime}}});
 }
 
+void require_enough_blocks(const nn::GptConfig& config, std::int64_t stages) {
+  const std::int64_t blocks = config.layer_count;
+  if (stages > blocks)
+    throw UsageError(concat(stages, " ranks for ", blocks, " blocks: every stage needs one; use at most ", blocks,
+                            " ranks, or a model with more blocks"));
+}
+
 void complete(Options& options, const CommandLine& line) {
   run::complete(static_cast<run::TrainOptions&>(options), line);
   options.data_ranks = 1;  // every rank reads the whole batch
   tensor_parallel::refuse_data_parallelism(options, line);
-  require_enough_blocks(options, environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1));
+  require_enough_blocks(options.model.config(options.data.vocabulary_size),
+                        environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1));
 }
 
 int run_training(int argc, const char* const* argv, const std::function<int(const Options&)>& train) noexcept {

@@ -2,10 +2,12 @@
 /// @file
 /// The options of a training run in a pipeline. Its checkpoints, its summary and the norm of its gradients are those of
 /// any ranks that have parts of one model: 10_tensor_parallel/gpt/.
+#include <cstdint>
 #include <functional>
 #include <string>
 
 #include "11_pipeline_parallel/schedules/schedule.hpp"
+#include "nn/gpt_config.hpp"
 #include "run/train_options.hpp"
 
 namespace lockstep::pipeline {
@@ -20,8 +22,12 @@ struct Options : run::TrainOptions {
 /// As list_options() of TrainOptions, with --pipeline-schedule. It is not saved: a run may be resumed with another one.
 [[nodiscard]] run::OptionList list_options(Options& options);
 
+/// Before any rank begins: `lockstep launch` has the program check its options once.
+/// @throws UsageError  There are more stages than blocks.
+void require_enough_blocks(const nn::GptConfig& config, std::int64_t stages);
+
 /// As complete() of TrainOptions. Reads the number of ranks where the launcher has put it (WORLD_SIZE).
-/// @throws UsageError  There are more ranks than blocks. Also as tensor_parallel::refuse_data_parallelism().
+/// @throws  As require_enough_blocks() and tensor_parallel::refuse_data_parallelism().
 void complete(Options& options, const CommandLine& line);
 
 /// As run::run_training(). @return  The exit status for main().

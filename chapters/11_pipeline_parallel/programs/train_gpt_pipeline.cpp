@@ -49,7 +49,7 @@ double evaluate(pipeline::Pipeline& stages, data::DataLoader& loader) {  // CHAN
 // Returns the mean loss of the batch.
 double accumulate_gradients(run::Run& run, pipeline::Pipeline& stages, auto&& parts) {  // CHANGED
   const double mean_loss = stages.run(  // CHANGED
-      parts, [&](run::Phase phase) { run.enter(phase); });  // NEW
+      parts, {.enter = [&](run::Phase phase) { run.enter(phase); }});  // NEW
   // GONE: for (const run::MicroBatch& part : parts) {
   // GONE: run.enter(run::Phase::kForward);
   // GONE: auto loss = model.loss(part.inputs, part.targets, part.context);
@@ -102,9 +102,9 @@ int train(const pipeline::Options& options) {  // CHANGED
   for (std::int64_t epoch = sampler.epoch(); !run.is_finished(); ++epoch) {
     sampler.set_epoch(epoch);
     for (const data::Batch& batch : loader) {
-      tensor_parallel::require_same_batch(batch, *group);  // NEW
       const auto parts = run.begin_step(batch, loader.time_waited(),  // CHANGED
                                         tensor_parallel::batch_of(*group));  // NEW
+      tensor_parallel::require_same_batch(batch, *group);  // NEW
       optimizer.zero_grad();
       double mean_loss = accumulate_gradients(run, stages, parts);  // CHANGED
 

@@ -173,6 +173,11 @@ const TokenTable& GptPart::table() const {
   return *table_;
 }
 
+Shape GptPart::stream_shape(const Shape& tokens) const {
+  if (share_.ranks == 1) return {tokens[0], tokens[1], config_.channels};
+  return {tokens[0] * tokens[1] / share_.ranks, config_.channels};
+}
+
 Variable GptPart::forward(const Tensor& tokens, const Variable& stream, const ForwardContext& context) const {
   return run(tokens, stream, context, nullptr);
 }

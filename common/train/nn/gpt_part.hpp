@@ -34,6 +34,10 @@ class GptPart : public Module {
   [[nodiscard]] bool is_first() const noexcept { return range_.begin == 0; }
   [[nodiscard]] bool is_last() const noexcept { return range_.end == config_.layer_count; }
 
+  /// Of the residual stream that goes from part to part: [B, T, C], or [B T / ranks, C] if the layers have a share of
+  /// its rows only. @param tokens  [B, T].
+  [[nodiscard]] Shape stream_shape(const Shape& tokens) const;
+
   /// @param tokens   [B, T] int32, T at most context_length; read by the first part, and by the others if the layers
   ///                 have a share of the stream's rows only: for its shape.
   /// @param stream   [B, T, C], what the part before returned; read by the others.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <thread>
 
@@ -16,6 +18,12 @@ void require_possible(const fault::Fault& fault, int world_size) {
   if (highest < world_size) return;
   throw FormatError(concat(fault::kVariable, ": the fault \"", fault::to_text(fault), "\" names rank ", highest,
                            ", but the job's ranks are 0 to ", world_size - 1));
+}
+
+// Each element takes the place of the one before it, the first that of the last.
+void shift_elements(const Tensor& tensor) {
+  const std::span bytes(static_cast<std::byte*>(tensor.data()), static_cast<std::size_t>(tensor.bytes()));
+  std::ranges::rotate(bytes, bytes.begin() + static_cast<std::ptrdiff_t>(bytes_of(tensor.dtype())));
 }
 
 std::string reason_not_fired(const fault::Fault& fault) {
@@ -60,6 +68,12 @@ void FaultInjector::begin_step(std::int64_t step, std::chrono::duration<double> 
   }
   last_pause_ = pause;
   if (pause.count() > 0) std::this_thread::sleep_for(pause);
+}
+
+void FaultInjector::read_batch(const data::Batch& batch) {
+  if (batch.size() == 0 || !fault::take(fault::Kind::kBatch)) return;
+  for (const Tensor& tensor : {batch.inputs, batch.targets}) shift_elements(tensor);
+  for (std::int64_t& id : batch.sample_ids.span<std::int64_t>()) ++id;
 }
 
 bool FaultInjector::is_waiting(const fault::Fault& fault) const {

@@ -7,6 +7,7 @@
 
 #include "base/fault.hpp"
 #include "base/log.hpp"
+#include "data/dataset.hpp"
 
 namespace lockstep::run {
 
@@ -29,6 +30,10 @@ class FaultInjector {
   /// @param own_time    Time of the previous step without waiting for other ranks; slowdown factors apply to it. 0:
   ///                    unknown.
   void begin_step(std::int64_t step, std::chrono::duration<double> own_time);
+
+  /// If this step's fault is `batch`: writes other samples over those of `batch`, of which no other rank learns. As
+  /// many, each from one element further on.
+  void read_batch(const data::Batch& batch);
 
   /// The slowdown in the step that began last.
   [[nodiscard]] std::chrono::duration<double> last_pause() const noexcept { return last_pause_; }

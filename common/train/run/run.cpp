@@ -112,6 +112,7 @@ std::vector<MicroBatch> Run::begin_step(const data::Batch& batch, std::chrono::n
   const StepMetrics::Milliseconds last_own_time = log_.current().own_time();
   log_.begin(batch, loader_waiting, of);
   faults_.begin_step(step() + 1, last_own_time);
+  faults_.read_batch(batch);
   return split_batch(batch, options_.accumulation_steps, options_.seed, step());
 }
 

@@ -36,6 +36,7 @@ constexpr std::array kTrainers{
     Trainer{"09", "train_gpt_sharded"},
     Trainer{"10", "train_gpt_tensor_parallel"},
     Trainer{"11", "train_gpt_pipeline"},
+    Trainer{"12", "train_gpt_3d"},
 };
 
 std::vector<std::string> names_in(const fs::path& folder, const std::string& extension) {

@@ -1,6 +1,7 @@
 #include "run/fault_injector.hpp"
 
 #include <cstdlib>
+#include <vector>
 
 #include "base/error.hpp"
 #include "support/captured_stderr.hpp"
@@ -62,6 +63,26 @@ TEST_CASE("a slow rank sleeps in every step from the named one on", "[run]") {
   CHECK(pause_of_step(factor, 2, 20ms) == Approx(0.04));
   CHECK(pause_of_step(factor, 3, 60ms) == Approx(0.04));  // of the 60 ms, 40 are the last pause: twice the other 20
   CHECK(pause_of_step(factor, 4, 10ms) == 0);             // less than the pause was: nothing of the step's own is left
+}
+
+TEST_CASE("a rank with other samples has as many, from one element further on, in one step only", "[run]") {
+  const test::CapturedStderr captured;
+  run::FaultInjector injector(fault::parse_faults("rank=0 step=2 batch"), 0, 1, 0);
+  const auto elements = [](const auto& tensor) {
+    const auto span = tensor.template span<std::int32_t>();
+    return std::vector<std::int32_t>(span.begin(), span.end());
+  };
+  for (std::int64_t step = 1; step <= 3; ++step) {
+    const data::Batch batch{Tensor::from<std::int32_t>(std::vector{1, 2, 3, 4}, {2, 2}),
+                            Tensor::from<std::int32_t>(std::vector{2, 3, 4, 5}, {2, 2}),
+                            Tensor::from<std::int64_t>(std::vector<std::int64_t>{10, 20}, {2})};
+    injector.begin_step(step, 0s);
+    injector.read_batch(batch);
+    const bool is_other = step == 2;
+    CHECK(elements(batch.inputs) == (is_other ? std::vector{2, 3, 4, 1} : std::vector{1, 2, 3, 4}));
+    CHECK(elements(batch.targets) == (is_other ? std::vector{3, 4, 5, 2} : std::vector{2, 3, 4, 5}));
+    CHECK(batch.sample_ids.span<std::int64_t>()[0] == (is_other ? 11 : 10));
+  }
 }
 
 TEST_CASE("faults that have not happened are said at the end, with the reason", "[run]") {

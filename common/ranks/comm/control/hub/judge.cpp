@@ -10,8 +10,8 @@
 namespace lockstep::comm {
 namespace {
 
-// Time for ranks to report their status before a mismatch or timeout is announced.
-constexpr std::chrono::milliseconds kInquiryLimit{300};
+// Time for ranks to report their status, one after another, before a mismatch or timeout is announced.
+constexpr std::chrono::milliseconds kInquiryLimit{300}, kInquiryLimitPerRank{10};
 
 }  // namespace
 
@@ -67,7 +67,7 @@ void Judge::ask(const Failure& failure, int reporter, Clock::time_point now) {
   for (const int rank : *groups_.everybody()) {
     if (roster_.is_connected(rank)) unanswered_.insert(rank);
   }
-  inquiry_ = Inquiry{failure, reporter, now + kInquiryLimit};
+  inquiry_ = Inquiry{failure, reporter, now + kInquiryLimit + kInquiryLimitPerRank * std::ssize(unanswered_)};
   decision_.messages.push_back({.type = ControlType::kQuery, .status = {}, .failure = {}});
 }
 
