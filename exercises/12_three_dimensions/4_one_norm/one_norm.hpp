@@ -25,7 +25,7 @@ enum class Spread {
   kCopied,  ///< Every rank of the line has all elements, with the same gradients.
 };
 
-/// What this rank has of a parameter, after the backward pass and all sums over ranks: copies are equal.
+/// This rank's elements of a parameter, after the backward pass and all sums over ranks: copies are equal.
 struct Part {
   std::string name = {};  ///< For people: "blocks.0.mlp.down.bias". Names follow no rule.
   Spread along_tensor = Spread::kCopied;

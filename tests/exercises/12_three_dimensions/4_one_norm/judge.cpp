@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/philox.hpp"
 #include "exercise/examination.hpp"
-#include "grid_gradient.hpp"
+#include "share_rules.hpp"
 
 namespace lockstep::exercise {
 namespace checks_12_4 {
@@ -64,7 +64,7 @@ nlohmann::json question_of(const Job& job, int rank) {
   return question;
 }
 
-// What a number looks like that no rule gives.
+// A guess at the cause of a number that no rule gives.
 std::string guess(double got, double expected) {
   if (std::isfinite(got) && !std::isfinite(expected)) return ": elements that are not finite are left out";
   return kFloat32.accepts(got, expected) ? ": that is right to the digits of float32; add squares up in double, and "
@@ -139,7 +139,7 @@ void check_norms(Check& check, const Job& job, const Seen& seen) {
         "all ranks take the root of the same sum");
 }
 
-// What has become of an element that should have been multiplied by `factor`.
+// Why an element is not the original one, multiplied by `factor`.
 std::string why_scaled(double factor, double got, double original, const Seen& seen, std::size_t rank,
                        double max_norm) {
   if (!std::isfinite(seen.norms[rank])) return ": it is multiplied by a factor made of a norm that is not finite";
