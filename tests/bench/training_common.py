@@ -16,7 +16,7 @@ def measure_ours(model, world_size, threads, steps, warm_up, text, more=(), prog
     """Median step time and peak memory of `train_gpt_single` or, on several ranks, `program`, from its metrics; None if
     it fails."""
     options = ["--model", model, "--steps", str(steps), "--validate-every", "0", "--save-every", "0"]
-    options += ["--sample-tokens", "0", "--data", text, *more]
+    options += ["--sample-tokens", "0", "--data", text, "--validation-data", validation_of(text), *more]
     with tempfile.TemporaryDirectory() as folder:
         options += ["--out", folder]
         if world_size == 1:
@@ -40,12 +40,18 @@ def measure_ours(model, world_size, threads, steps, warm_up, text, more=(), prog
 
 
 def make_text(folder):
-    """Bytes enough for every configuration; what they say does not matter to the time a step takes."""
+    """Bytes enough for every configuration; what they say does not matter to the time a step takes. The last step is
+    followed by an evaluation, which is not timed: a short text for that is beside the other one."""
     path = os.path.join(folder, "text.txt")
-    with open(path, "w", encoding="ascii") as file:
-        for i in range(40000):
-            file.write(f"{i * 2654435761 % 99991} steps in lockstep\n")
+    for name, lines in ((path, 40000), (validation_of(path), 200)):
+        with open(name, "w", encoding="ascii") as file:
+            for i in range(lines):
+                file.write(f"{i * 2654435761 % 99991} steps in lockstep\n")
     return path
+
+
+def validation_of(text):
+    return os.path.join(os.path.dirname(text), "validation.txt")
 
 
 def measure_systems(models, rounds, systems, text, more=(), **environment):

@@ -1,6 +1,6 @@
 # cmake -DBUILD=folder -DEXAMPLE=folder -DSCRATCH=folder -DCOMPILER=c++ -P own_model.cmake
 # Installs the build, and follows docs/own_model/README.md: one process, DDP, sharded ranks and the accelerator have the
-# same losses.
+# same losses; tensor-parallel ranks have those of one of them.
 cmake_policy(VERSION 3.25)
 
 function(run result)
@@ -43,14 +43,22 @@ list(GET alone 4 last)
 if(NOT last LESS first)
   message(FATAL_ERROR "nothing is learned:\n${output}")
 endif()
-foreach(program IN ITEMS train_ddp train_sharded train_accelerate)
+
+function(check_same_losses program expected_losses)
   run(output prefix/bin/lockstep launch --nproc 2 -- build/${program})
   read_losses(losses "${output}")
-  foreach(loss expected IN ZIP_LISTS losses alone)
+  foreach(loss expected IN ZIP_LISTS losses expected_losses)
     math(EXPR difference "${loss} - ${expected}")
     if(difference GREATER 5 OR difference LESS -5)  # sums in another order: a few units of the sixth digit
-      message(FATAL_ERROR "${program} on two ranks has other losses than one process:\n${output}\n${alone}")
+      message(FATAL_ERROR "${program} on two ranks has other losses than one process:\n${output}\n${expected_losses}")
     endif()
   endforeach()
+endfunction()
+
+foreach(program IN ITEMS train_ddp train_sharded train_accelerate)
+  check_same_losses(${program} "${alone}")
 endforeach()
+run(output prefix/bin/lockstep launch --nproc 1 -- build/train_tensor_parallel)
+read_losses(one "${output}")
+check_same_losses(train_tensor_parallel "${one}")
 file(REMOVE_RECURSE "${SCRATCH}")

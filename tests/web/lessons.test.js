@@ -22,6 +22,7 @@ const places = {
   sharded: {lesson: '09_sharded', section: 'stage-3-weights-that-come-and-go', ideas: ['FSDP', 'peak memory']},
   tensor_block: {lesson: '10_tensor_parallel', section: 'sequence-parallelism', ideas: ['Megatron', 'row parallel']},
   pipeline: {lesson: '11_pipeline_parallel', section: 'the-bubble', ideas: ['1F1B', 'GPipe']},
+  grid: {lesson: '12_three_dimensions', section: 'what-each-axis-sends', ideas: ['device mesh', '3D parallelism']},
 };
 
 let browser;

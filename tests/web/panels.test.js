@@ -9,7 +9,8 @@ const {launch, open, show, panelFolder, panels, problemsOf} = require('./browser
 const {still} = require('./stills.js');
 
 // What is right: a number, or the button with the choice.
-const answers = {budgets: 130.5, ring: 6, warp: 32, step_together: '#question-same', overlap: '#question-25', sharded: 7.42, tensor_block: 2304, pipeline: 33};
+const answers = {budgets: 130.5, ring: 6, warp: 32, step_together: '#question-same', overlap: '#question-25', sharded: 7.42, tensor_block: 2304, pipeline: 33,
+                 grid: '#question-pipeline'};
 
 async function answer(page, answered) {
   if (typeof answered === 'string') return page.press(answered, 'Enter');

@@ -31,6 +31,8 @@ const stills = {
             drawings: ['#chart svg', 1, '#legend li']},
   tensor_block: {prepare: async page => { await page.check('#sequence'); await page.fill('#scrub', '5'); }, drawings: ['#chart svg', 1]},
   pipeline: {prepare: page => page.fill('#scrub', '440'), drawings: ['#chart svg', 1, '#legend li']},
+  grid: {prepare: async page => { for (const [id, value] of [['ranks', 16], ['tensor', 4], ['per-host', 8]]) await page.fill(`#${id}-value`, String(value)); },
+         drawings: ['#chart svg', 1, '#legend li']},
 };
 
 // In the page: one SVG of all drawings below a title, with the rules that its elements need.
@@ -48,8 +50,7 @@ function compose([selector, columns, legend]) {
     if (caption) picture.append(svg('text', {x, y: kTop + 12}, caption));
     const copy = drawing.cloneNode(true), scale = Math.min(each / width, 1.4);
     for (const [name, value] of Object.entries({x, y: top, width: width * scale, height: height * scale})) copy.setAttribute(name, value.toFixed(1));
-    copy.removeAttribute('role');
-    copy.removeAttribute('aria-label');
+    for (const part of [copy, ...copy.querySelectorAll('[role]')]) for (const name of ['role', 'aria-label', 'aria-checked', 'tabindex']) part.removeAttribute(name);
     picture.append(copy);
     bottom = Math.max(bottom, top + height * scale);
   });
