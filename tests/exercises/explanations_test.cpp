@@ -77,6 +77,12 @@ constexpr Explained kExplained[] = {
     {"10.3", "sum_of_every_rank", "the loss grows by log(ranks)"},
     {"10.4", "one_end", "one of the two ends is left out"},
     {"10.4", "nothing_gathered_again", "backward does not gather the halves' rows once more"},
+    {"12.4", "tensor_copies_on_each", "what tensor ranks copy counts on each of them"},
+    {"12.4", "once_by_name", "norms count once and other copies, such as biases, on every tensor rank"},
+    {"12.4", "borrowed_table", "the borrowed table counts, which is in the first stage's gradient already"},
+    {"12.4", "norms_added", "the ranks' norms are added up"},
+    {"12.4", "float_reduction", "right to the digits of float32"},
+    {"12.4", "copies_not_scaled", "copies are scaled, too, counted or not"},
     // Operations that were not waited for, or go on from step to step.
     {"06.2", "broadcast_not_awaited", "has issued a broadcast of 5 values and never waited for it"},
     {"06.2", "gradient_not_awaited", "and never waited for it"},
