@@ -77,6 +77,11 @@ constexpr Explained kExplained[] = {
     {"10.3", "sum_of_every_rank", "the loss grows by log(ranks)"},
     {"10.4", "one_end", "one of the two ends is left out"},
     {"10.4", "nothing_gathered_again", "backward does not gather the halves' rows once more"},
+    {"11.4", "outputs_kept", "got 2002002, which is 2 x input, 2 x saved, 2 x output"},
+    {"11.4", "as_forward_needs", "the forward pass is counted: a backward pass needs more"},
+    {"11.4", "no_weight_gradients", "the weights' gradients are left out"},
+    {"11.4", "rounds_up", "the number is rounded up"},
+    {"11.4", "output_for_each", "an output is held with each micro-batch: it has been sent"},
     // Operations that were not waited for, or go on from step to step.
     {"06.2", "broadcast_not_awaited", "has issued a broadcast of 5 values and never waited for it"},
     {"06.2", "gradient_not_awaited", "and never waited for it"},
