@@ -10,12 +10,12 @@
 
 namespace lockstep::pipeline {
 
-/// What one rank needs memory for while it goes through its list, in bytes. Weights, AdamW's moments and the batch are
+/// The memory that one rank needs while it goes through its list, in bytes. Weights, AdamW's moments and the batch are
 /// there all the time, and are not counted. The first three are of one micro-batch.
 struct StageBytes {
-  std::int64_t input = 0;             ///< What the stage before sends; 0 in the first stage.
-  std::int64_t saved = 0;             ///< What the layers keep for backward.
-  std::int64_t output = 0;            ///< What goes to the stage after; 0 in the last stage.
+  std::int64_t input = 0;             ///< The activation that arrives; 0 in the first stage.
+  std::int64_t saved = 0;             ///< All that the layers keep for backward.
+  std::int64_t output = 0;            ///< The activation that is sent; 0 in the last stage.
   std::int64_t weight_gradients = 0;  ///< Of the stage: one buffer, to which each backward pass adds.
 };
 

@@ -33,7 +33,7 @@ class ExaminedSchedule {
 
   [[nodiscard]] const pipeline::Schedule& schedule() const noexcept { return schedule_; }
 
-  /// All passes are there once, in ascending order, and no rank waits for ever.
+  /// All passes are there once, in ascending order, and no ranks wait for each other.
   void check_lists() const {
     for (int rank = 0; rank < ranks_; ++rank) check_list(rank, schedule_[static_cast<std::size_t>(rank)]);
     try {

@@ -9,7 +9,7 @@
 
 namespace lockstep::exercise {
 
-/// What a rank does if it could do both passes.
+/// The choice of a rank that could do either pass.
 enum class Prefer { kBackward, kForward };
 
 /// Plays all ranks, unit by unit: a rank that is free does a pass whose input is there, if it has room for it.

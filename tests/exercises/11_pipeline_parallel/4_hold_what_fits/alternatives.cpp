@@ -35,7 +35,7 @@ bool has(std::span<const Action> actions, const Action& wanted) {
 
 Action back_of(const Action& action) { return {Pass::kBackward, action.stage, action.micro_batch}; }
 
-// What begins with an action, and what has ended before it; added up at the end.
+// Each action adds what begins with it, and takes off what ended before it.
 Numbers from_differences(std::span<const Action> actions, const StageBytes& bytes) {
   Numbers changes(actions.size() + 1);
   bool is_first_backward = true;

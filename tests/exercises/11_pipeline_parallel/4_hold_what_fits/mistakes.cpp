@@ -28,7 +28,7 @@ constexpr Mistake kMistakes[] = {
     {"after_the_pass", "what is there after each action is counted, not during it",
      "A pass needs most while it computes."},
     {"most_so_far", "the largest number so far is returned, not that of each action",
-     "Whoever wants the peak takes the maximum of the numbers."},
+     "The peak is the maximum of the numbers, and easy to take from them."},
     {"only_what_is_held", "the budget is divided by what a micro-batch holds",
      "A pass needs more than that: outputs, gradients."},
     {"as_forward_needs", "as many are taken as fit during a forward pass",
@@ -68,7 +68,7 @@ using exercise::is_mistake;
 using exercise::PlayedSchedule;
 using exercise::Prefer;
 
-// What stays after a forward pass of a micro-batch that comes back.
+// Held after the forward pass of a micro-batch that comes back.
 std::int64_t kept_of(const StageBytes& bytes) {
   return bytes.saved + (is_mistake("input_let_go") ? 0 : bytes.input) + (is_mistake("outputs_kept") ? bytes.output : 0);
 }
