@@ -209,8 +209,8 @@ std::string text_of(const std::vector<int>& most_held) {
   return concat("most_held {", text, "}");
 }
 
-// The lists, what they hold, and how long they take. The schedule that is played is the shortest: a search through all
-// that ranks can do finds none shorter, for up to 3 ranks, 6 micro-batches (with 3 ranks, 4) and all limits.
+// The lists, what they hold, and how long they take. No schedule is shorter than the one that is played:
+// tests/11_pipeline_parallel/limited_schedule_test.cpp tries all.
 void check_lists(const ExaminedSchedule& examined, int micro_batches, const std::vector<int>& most_held) {
   examined.check_lists();
   const std::vector<int> limits = limits_of(most_held);
