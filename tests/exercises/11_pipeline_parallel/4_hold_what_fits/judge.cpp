@@ -210,7 +210,7 @@ std::string text_of(const std::vector<int>& most_held) {
 }
 
 // The lists, what they hold, and how long they take. No schedule is shorter than the one that is played:
-// tests/11_pipeline_parallel/limited_schedule_test.cpp tries all.
+// played_schedule_test.cpp tries all.
 void check_lists(const ExaminedSchedule& examined, int micro_batches, const std::vector<int>& most_held) {
   examined.check_lists();
   const std::vector<int> limits = limits_of(most_held);

@@ -1,12 +1,13 @@
 // Schedules for a limit on what ranks hold: the judge of exercise 11.4 asks for one as short as PlayedSchedule's, and
 // lesson 11 has its times. Here all schedules of small pipelines are tried.
+#include "played_schedule.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <vector>
 
-#include "../exercises/11_pipeline_parallel/played_schedule.hpp"
 #include "11_pipeline_parallel/schedules/timeline.hpp"
 #include "base/error.hpp"
 #include "support/catch.hpp"
