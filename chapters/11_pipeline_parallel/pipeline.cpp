@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "comm/buffer.hpp"
+#include "nn/gpt_parameters.hpp"
 
 namespace lockstep::pipeline {
 namespace {
@@ -14,18 +15,30 @@ std::chrono::nanoseconds time_waited(const StageLinks& links) {
   return waited;
 }
 
+// Each rank's part begins where the one before ends.
+void require_whole_model(const nn::GptPart& part, Group& group) {
+  const auto ranks = static_cast<std::size_t>(group.world_size()), own = static_cast<std::size_t>(group.rank());
+  std::vector<std::int64_t> begins(ranks + 1), ends(ranks + 1);
+  begins[own] = part.blocks().begin;
+  ends[own] = part.blocks().end;
+  for (std::vector<std::int64_t>* all : {&begins, &ends})
+    group.all_reduce(comm::host_buffer(std::span(*all)), comm::ReduceOp::kSum, {.tag = "blocks"}).synchronize();
+  begins.back() = part.config().layer_count;
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    require(begins[0] == 0 && ends[rank] == begins[rank + 1], "pipeline: rank ", rank, " has blocks ", begins[rank],
+            " to ", ends[rank], " of the model, and the next part begins with block ", begins[rank + 1]);
+}
+
 }  // namespace
 
-Range blocks_of(const nn::GptConfig& config, const Group& group) {
-  const std::int64_t blocks = config.layer_count, ranks = group.world_size(), rank = group.rank();
-  return {blocks * rank / ranks, blocks * (rank + 1) / ranks};
+Range blocks_of(const nn::GptConfig& config, const Group& group, std::int64_t last_stage_blocks) {
+  return nn::blocks_of(
+      config, {.pipeline_rank = group.rank(), .pipeline = group.world_size(), .last_stage_blocks = last_stage_blocks});
 }
 
 Pipeline::Pipeline(const nn::GptPart& part, Group& group, ScheduleKind kind)
     : group_(group), kind_(kind), links_(make_links(group)), stage_(part, links_) {
-  const Range expected = blocks_of(part.config(), group), found = part.blocks();
-  require(found.begin == expected.begin && found.end == expected.end, "pipeline: rank ", group.rank(), " has blocks ",
-          found.begin, " to ", found.end, " of the model, but its stage has ", expected.begin, " to ", expected.end);
+  require_whole_model(part, group);
 }
 
 double Pipeline::run(std::span<const run::MicroBatch> micro_batches, const StageObserver& observer) {

@@ -15,8 +15,10 @@
 
 namespace lockstep::pipeline {
 
-/// The blocks of stage `rank`: of L blocks and p ranks L r/p to L (r+1)/p, so that stages differ by one block at most.
-[[nodiscard]] Range blocks_of(const nn::GptConfig& config, const Group& group);
+/// The blocks of this rank's stage: of L blocks and p ranks L r/p to L (r+1)/p, so that stages differ by one block at
+/// most. The last stage has the head besides, which with a large vocabulary takes as long as several blocks.
+/// @param last_stage_blocks  Its blocks; the other stages divide the rest. 0: as many as others have.
+[[nodiscard]] Range blocks_of(const nn::GptConfig& config, const Group& group, std::int64_t last_stage_blocks = 0);
 
 /// One rank of a pipeline. All ranks read the same batches, make the same calls, and do the actions of their own lists.
 ///
@@ -26,9 +28,9 @@ namespace lockstep::pipeline {
 class Pipeline {
  public:
   /// Makes the links. Collective.
-  /// @param part   blocks_of() this rank, made with BorrowingLayers. Must outlive this.
+  /// @param part   With some blocks_of() this rank, made with BorrowingLayers. Must outlive this.
   /// @param group  The pipeline's ranks. Must outlive this.
-  /// @throws ContractError  The part has other blocks.
+  /// @throws ContractError  On all ranks: the parts do not follow one another, or are not the whole model.
   Pipeline(const nn::GptPart& part, Group& group, ScheduleKind kind);
 
   /// Forward and backward passes of a step, in the order of the schedule. Collective.

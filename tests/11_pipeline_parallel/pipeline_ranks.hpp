@@ -21,6 +21,7 @@ struct PipelineCase {
   bool activation_checkpointing = false;
   bool bf16 = false;
   bool over_tcp = false;
+  std::int64_t last_stage_blocks = 0;
 
   [[nodiscard]] nn::GptConfig config() const {
     return {.name = "test",
@@ -43,7 +44,7 @@ inline TrainedGpt train_whole(const PipelineCase& test) {
 inline TrainedGpt train_stage(pipeline::Group& group, const PipelineCase& test) {
   const autograd::Autocast autocast(test.bf16);
   const pipeline::BorrowingLayers layers;
-  nn::GptPart model(test.config(), 7, pipeline::blocks_of(test.config(), group), layers);
+  nn::GptPart model(test.config(), 7, pipeline::blocks_of(test.config(), group, test.last_stage_blocks), layers);
   if (model.is_last() && !model.is_first()) std::ranges::fill(model.table().weight().value().span<float>(), 7.0F);
   pipeline::Pipeline stages(model, group, test.kind);
   std::vector<std::size_t> held;

@@ -103,10 +103,13 @@ TEST_CASE("at one rank a pipeline has the bits of one process", "[pipeline_paral
   CHECK(found.evaluation == expected.evaluation);
 }
 
-TEST_CASE("so it does in bfloat16, with activation checkpointing, and over TCP", "[pipeline_parallel][multirank]") {
+TEST_CASE("so it does in bfloat16, with activation checkpointing, over TCP, and with unequal stages",
+          "[pipeline_parallel][multirank]") {
   const PipelineCase test =
       GENERATE(PipelineCase{.micro_batches = 4, .activation_checkpointing = true},
-               PipelineCase{.micro_batches = 4, .bf16 = true}, PipelineCase{.micro_batches = 4, .over_tcp = true});
+               PipelineCase{.micro_batches = 4, .bf16 = true}, PipelineCase{.micro_batches = 4, .over_tcp = true},
+               PipelineCase{.micro_batches = 4, .last_stage_blocks = 1},
+               PipelineCase{.micro_batches = 4, .last_stage_blocks = 3});
   const TrainedGpt& expected = expected_of(test);
   const std::vector<TrainedGpt> found = test::train_pipeline(3, test);
   check_first_gradients(found, expected);
@@ -147,18 +150,35 @@ TEST_CASE("the table's gradient is complete when the first stage's last backward
   CHECK(test::difference(copies[0], expected_of(test).gradients.at("wte.weight")) < 1e-6);
 }
 
-TEST_CASE("blocks are divided nearly equally, and a part with others is refused", "[pipeline_parallel][multirank]") {
+TEST_CASE("blocks are divided nearly equally, or the last stage has as many as it is told",
+          "[pipeline_parallel][multirank]") {
+  using Blocks = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  const auto blocks = [](std::int64_t last_stage_blocks) -> Blocks {
+    return test::run_ranks_for<Blocks::value_type>(3, [&](comm::JobContext job) {
+      const auto group = ring::make_shared_memory_process_group(std::move(job));
+      const Range range = pipeline::blocks_of(PipelineCase{}.config(), *group, last_stage_blocks);
+      return std::pair(range.begin, range.end);
+    });
+  };
+  CHECK(blocks(0) == Blocks{{0, 1}, {1, 3}, {3, 5}});
+  CHECK(blocks(1) == Blocks{{0, 2}, {2, 4}, {4, 5}});
+  CHECK(blocks(3) == Blocks{{0, 1}, {1, 2}, {2, 5}});
+}
+
+TEST_CASE("parts that are not one whole model are refused on all ranks", "[pipeline_parallel][multirank]") {
   const nn::GptConfig config = PipelineCase{}.config();
-  const auto blocks = test::run_ranks_for<std::pair<std::int64_t, std::int64_t>>(3, [&](comm::JobContext job) {
-    const auto group = ring::make_shared_memory_process_group(std::move(job));
-    const Range range = pipeline::blocks_of(config, *group);
-    return std::pair(range.begin, range.end);
-  });
-  CHECK(blocks == std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 1}, {1, 3}, {3, 5}});
+  const auto [first, second, problem] =
+      GENERATE(std::tuple{Range{0, 5}, Range{0, 5},
+                          "rank 0 has blocks 0 to 5 of the model, and the next part begins with block 0"},
+               std::tuple{Range{0, 2}, Range{3, 5},
+                          "rank 0 has blocks 0 to 2 of the model, and the next part begins with block 3"},
+               std::tuple{Range{0, 2}, Range{2, 4},
+                          "rank 1 has blocks 2 to 4 of the model, and the next part begins with block 5"},
+               std::tuple{Range{1, 3}, Range{3, 5}, "rank 0 has blocks 1 to 3 of the model"});
   for (const test::RankOutcome& outcome : test::run_ranks(2, [&](comm::JobContext job) {
          const auto group = ring::make_shared_memory_process_group(std::move(job));
-         const nn::GptPart whole(config, 7, {0, 5});
-         const pipeline::Pipeline stages(whole, *group, ScheduleKind::kGpipe);
+         const nn::GptPart part(config, 7, group->rank() == 0 ? first : second, pipeline::BorrowingLayers());
+         const pipeline::Pipeline stages(part, *group, ScheduleKind::kGpipe);
        }))
-    CHECK_THAT(outcome.message(), ContainsSubstring("has blocks 0 to 5 of the model, but its stage has"));
+    CHECK_THAT(outcome.message(), ContainsSubstring(problem));
 }

@@ -99,11 +99,28 @@ TEST_CASE("the initial weights of all ranks are those of one", "[pipeline_parall
 
 TEST_CASE("every option of the trainer works in a pipeline", "[pipeline_parallel][multirank]") {
   const Job job;
-  const test::Finished finished =
-      train(job, 2,
-            {"--steps", "2", "--sample-tokens", "20", "--prompt", "some words", "--accumulation-steps", "3", "--bf16",
-             "--optimizer", "sgd", "--activation-checkpointing", "--uneven", "--log-batches", "--async-save",
-             "--save-every", "1", "--validate-every", "1"});
+  const test::Finished finished = train(job, 2,
+                                        {"--steps",
+                                         "2",
+                                         "--sample-tokens",
+                                         "20",
+                                         "--prompt",
+                                         "some words",
+                                         "--accumulation-steps",
+                                         "3",
+                                         "--bf16",
+                                         "--optimizer",
+                                         "sgd",
+                                         "--activation-checkpointing",
+                                         "--uneven",
+                                         "--last-stage-blocks",
+                                         "1",
+                                         "--log-batches",
+                                         "--async-save",
+                                         "--save-every",
+                                         "1",
+                                         "--validate-every",
+                                         "1"});
   require_success(finished);
   CHECK_THAT(finished.out, ContainsSubstring("some words"));
   CHECK(job.metrics().back().sample_ids.size() == 12);
@@ -145,6 +162,8 @@ TEST_CASE("what a pipeline cannot do is refused in a sentence", "[pipeline_paral
     return finished.out + finished.err;
   };
   CHECK_THAT(refusal(5, {}), ContainsSubstring("5 ranks for 4 blocks: every stage needs one; use at most 4 ranks"));
+  CHECK_THAT(refusal(3, {"--last-stage-blocks", "3"}),
+             ContainsSubstring("--last-stage-blocks 3: of 4 blocks the other stages need 2; take at most 2"));
   CHECK_THAT(refusal(2, {"--pipeline-schedule", "zero-bubble"}), ContainsSubstring("1f1b"));
   CHECK_THAT(refusal(2, {"--no-sync"}), ContainsSubstring("--no-sync is for train_gpt_ddp"));
   CHECK_THAT(refusal(2, {"--compress-gradients", "bf16"}),

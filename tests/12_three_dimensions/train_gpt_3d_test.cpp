@@ -120,6 +120,8 @@ TEST_CASE("every option of the trainer works on a grid", "[grid][multirank]") {
                                          "--optimizer",
                                          "sgd",
                                          "--activation-checkpointing",
+                                         "--last-stage-blocks",
+                                         "1",
                                          "--sequence-parallel",
                                          "--pipeline-schedule",
                                          "gpipe",

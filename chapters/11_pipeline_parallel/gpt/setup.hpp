@@ -15,6 +15,7 @@ namespace lockstep::pipeline {
 /// The options of train_gpt_pipeline. The micro-batches of a step are --accumulation-steps.
 struct Options : run::TrainOptions {
   std::string pipeline_schedule = "1f1b";  ///< One of schedule_kinds().
+  std::int64_t last_stage_blocks = 0;      ///< For blocks_of(); 0: as many as others have.
 
   [[nodiscard]] ScheduleKind schedule_kind() const { return parse_schedule_kind(pipeline_schedule); }
 };
@@ -22,9 +23,12 @@ struct Options : run::TrainOptions {
 /// As list_options() of TrainOptions, with --pipeline-schedule. It is not saved: a run may be resumed with another one.
 [[nodiscard]] run::OptionList list_options(Options& options);
 
+/// The option for last_stage_blocks.
+[[nodiscard]] run::OptionDeclaration last_stage_option(std::int64_t& blocks);
+
 /// Before any rank begins: `lockstep launch` has the program check its options once.
-/// @throws UsageError  There are more stages than blocks.
-void require_enough_blocks(const nn::GptConfig& config, std::int64_t stages);
+/// @throws UsageError  A stage would have no block.
+void require_enough_blocks(const nn::GptConfig& config, std::int64_t stages, std::int64_t last_stage_blocks);
 
 /// As complete() of TrainOptions. Reads the number of ranks where the launcher has put it (WORLD_SIZE).
 /// @throws  As require_enough_blocks() and tensor_parallel::refuse_data_parallelism().

@@ -89,7 +89,7 @@ int train(const pipeline::Options& options) {  // CHANGED
   // NEW: this rank's blocks; the whole model is on no rank
   const pipeline::BorrowingLayers layers;  // NEW
   nn::GptPart model(config, {options.seed, device},  // CHANGED
-                    pipeline::blocks_of(config, *group), layers);  // NEW
+                    pipeline::blocks_of(config, *group, options.last_stage_blocks), layers);  // NEW
   pipeline::Pipeline stages(model, *group, options.schedule_kind());  // NEW
   const auto chosen = run::make_optimizer(options.optimizer, model);
   optim::Optimizer& optimizer = *chosen;

@@ -61,7 +61,8 @@ run::OptionList list_options(Options& options) {
                               "--accumulation-steps micro-batches",
                       .check = one_of(pipeline::schedule_kinds()),
                       .value_name = "NAME",
-                      .kind = run::OptionKind::kThisTime}}});
+                      .kind = run::OptionKind::kThisTime},
+                     pipeline::last_stage_option(options.last_stage_blocks)}});
 }
 
 void complete(Options& options, const CommandLine& line) {
@@ -71,7 +72,7 @@ void complete(Options& options, const CommandLine& line) {
   options.data_ranks = shape.data;
   const nn::GptConfig config = options.model.config(options.data.vocabulary_size);
   tensor_parallel::require_divisible_model(config, shape.tensor, options.step().rows);
-  pipeline::require_enough_blocks(config, shape.pipeline);
+  pipeline::require_enough_blocks(config, shape.pipeline, options.last_stage_blocks);
 }
 
 int run_training(int argc, const char* const* argv, const std::function<int(const Options&)>& train) noexcept {

@@ -20,6 +20,7 @@ struct Options : run::TrainOptions {
   std::int64_t pipeline = 1;               ///< Ranks that divide the blocks.
   bool sequence_parallel = false;          ///< RowLayout::kDivided.
   std::string pipeline_schedule = "1f1b";  ///< One of pipeline::schedule_kinds().
+  std::int64_t last_stage_blocks = 0;      ///< For pipeline::blocks_of().
 
   /// @throws UsageError  As shape_of().
   [[nodiscard]] GridShape shape(int world_size) const;

@@ -50,6 +50,10 @@ void require_possible(const GptConfig& config, const ModelShare& share) {
           " heads do not divide among ", share.tensor, " ranks");
   require(share.pipeline >= 1 && config.layer_count >= share.pipeline, "gpt_parameters: ", config.layer_count,
           " blocks are too few for ", share.pipeline, " ranks");
+  require(share.last_stage_blocks >= 0 &&
+              (share.pipeline == 1 || config.layer_count - share.last_stage_blocks >= share.pipeline - 1),
+          "gpt_parameters: with ", share.last_stage_blocks, " of ", config.layer_count,
+          " blocks on the last rank, the others are too few for ", share.pipeline - 1, " ranks");
   require(share.tensor_rank >= 0 && share.tensor_rank < share.tensor && share.pipeline_rank >= 0 &&
               share.pipeline_rank < share.pipeline,
           "gpt_parameters: there is no tensor rank ", share.tensor_rank, " of ", share.tensor, " with pipeline rank ",
@@ -59,8 +63,11 @@ void require_possible(const GptConfig& config, const ModelShare& share) {
 }  // namespace
 
 Range blocks_of(const GptConfig& config, const ModelShare& share) {
-  const std::int64_t layers = config.layer_count;
-  return {layers * share.pipeline_rank / share.pipeline, layers * (share.pipeline_rank + 1) / share.pipeline};
+  const bool is_last_apart = share.last_stage_blocks > 0 && share.pipeline > 1;
+  const std::int64_t layers = config.layer_count, divided = layers - (is_last_apart ? share.last_stage_blocks : 0);
+  if (is_last_apart && share.is_last()) return {divided, layers};
+  const std::int64_t ranks = share.pipeline - (is_last_apart ? 1 : 0);
+  return {divided * share.pipeline_rank / ranks, divided * (share.pipeline_rank + 1) / ranks};
 }
 
 std::vector<ParameterShape> gpt_parameters(const GptConfig& config, const ModelShare& share) {

@@ -26,7 +26,10 @@ struct ModelShare {
   int tensor_rank = 0;    ///< In [0, tensor).
   int tensor = 1;         ///< T. They divide heads, the MLP's hidden channels, and the table's rows.
   int pipeline_rank = 0;  ///< In [0, pipeline).
-  int pipeline = 1;       ///< P. Rank r has the blocks [L r / P, L (r + 1) / P).
+  int pipeline = 1;       ///< P. Rank r has the blocks [L r / P, L (r + 1) / P), unless:
+  /// Blocks of the last of several pipeline ranks, which has the head to compute besides; the others divide the rest in
+  /// the same way. 0: as many as others have.
+  std::int64_t last_stage_blocks = 0;
 
   [[nodiscard]] bool is_first() const noexcept { return pipeline_rank == 0; }
   [[nodiscard]] bool is_last() const noexcept { return pipeline_rank == pipeline - 1; }
@@ -38,7 +41,7 @@ struct ModelShare {
 /// The parameters that this rank has and updates, in the same order. Tensor rank 0 alone has the positions and the
 /// biases that are added once. If the last pipeline rank is not the first, it reads a copy of the table besides, which
 /// is not in the list.
-/// @throws ContractError  As above; or the heads do not divide among the ranks, or there are fewer blocks than ranks.
+/// @throws ContractError  As above; or the heads do not divide among the ranks, or a rank would have no block.
 [[nodiscard]] std::vector<ParameterShape> gpt_parameters(const GptConfig& config, const ModelShare& share);
 
 /// Number of elements of gpt_parameters(): 124 439 808 for GPT-2's smallest.

@@ -45,7 +45,7 @@ void require_valid(const TrainingPlan& plan) {
 }
 
 RankPlan on_rank(const TrainingPlan& plan, int pipeline_rank, int tensor_rank) {
-  const ModelShare share{tensor_rank, plan.tensor, pipeline_rank, plan.pipeline};
+  const ModelShare share{tensor_rank, plan.tensor, pipeline_rank, plan.pipeline, plan.last_stage_blocks};
   return {plan, share, gpt_parameters(plan.config, share)};
 }
 

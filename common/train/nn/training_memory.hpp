@@ -10,16 +10,17 @@ namespace lockstep::nn {
 
 /// The training of a GPT with AdamW, as far as its memory depends on it.
 struct TrainingPlan {
-  GptConfig config;                   ///< With activation_checkpointing as intended.
-  std::int64_t batch_size = 1;        ///< Samples that pass through the model at once on a rank: its micro-batch, B.
-  std::int64_t context = 0;           ///< Positions per sample, T; 0: config.context_length.
-  bool is_half = false;               ///< Activations and products in 2 bytes (bf16 or fp16) instead of 4.
-  int ranks = 1;                      ///< That share the samples, N.
-  int stage = 0;                      ///< Of ZeRO. 0: nothing is divided; 1: moments; 2: gradients too; 3: values too.
-  int tensor = 1;                     ///< That divide each matrix, t (chapter 10).
-  bool is_sequence_parallel = false;  ///< They divide the residual stream too, by rows.
-  int pipeline = 1;                   ///< That divide the blocks, p (chapter 11).
-  int micro_batches = 1;              ///< Of a step, m, that pass through the pipeline in the order 1F1B.
+  GptConfig config;                    ///< With activation_checkpointing as intended.
+  std::int64_t batch_size = 1;         ///< Samples that pass through the model at once on a rank: its micro-batch, B.
+  std::int64_t context = 0;            ///< Positions per sample, T; 0: config.context_length.
+  bool is_half = false;                ///< Activations and products in 2 bytes (bf16 or fp16) instead of 4.
+  int ranks = 1;                       ///< That share the samples, N.
+  int stage = 0;                       ///< Of ZeRO. 0: nothing is divided; 1: moments; 2: gradients too; 3: values too.
+  int tensor = 1;                      ///< That divide each matrix, t (chapter 10).
+  bool is_sequence_parallel = false;   ///< They divide the residual stream too, by rows.
+  int pipeline = 1;                    ///< That divide the blocks, p (chapter 11).
+  std::int64_t last_stage_blocks = 0;  ///< As ModelShare::last_stage_blocks.
+  int micro_batches = 1;               ///< Of a step, m, that pass through the pipeline in the order 1F1B.
 };
 
 /// Bytes on each rank at the peak of a step, by kind.
