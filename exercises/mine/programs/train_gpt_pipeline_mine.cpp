@@ -53,7 +53,7 @@ double evaluate(pipeline::Pipeline& stages, data::DataLoader& loader) {
 // Returns the mean loss of the batch.
 double accumulate_gradients(run::Run& run, pipeline::Pipeline& stages, auto&& parts) {
   const double mean_loss = stages.run(
-      parts, [&](run::Phase phase) { run.enter(phase); });
+      parts, {.enter = [&](run::Phase phase) { run.enter(phase); }});
 
   run.require_finite(mean_loss, "loss");
   return mean_loss;
@@ -104,9 +104,9 @@ int train(const pipeline::Options& options) {
   for (std::int64_t epoch = sampler.epoch(); !run.is_finished(); ++epoch) {
     sampler.set_epoch(epoch);
     for (const data::Batch& batch : loader) {
-      tensor_parallel::require_same_batch(batch, *group);
       const auto parts = run.begin_step(batch, loader.time_waited(),
                                         tensor_parallel::batch_of(*group));
+      tensor_parallel::require_same_batch(batch, *group);
       optimizer.zero_grad();
       double mean_loss = accumulate_gradients(run, stages, parts);
 

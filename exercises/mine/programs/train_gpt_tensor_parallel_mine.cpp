@@ -99,9 +99,9 @@ int train(const tensor_parallel::Options& options) {
   for (std::int64_t epoch = sampler.epoch(); !run.is_finished(); ++epoch) {
     sampler.set_epoch(epoch);
     for (const data::Batch& batch : loader) {
-      tensor_parallel::require_same_batch(batch, *group);
       const auto parts = run.begin_step(batch, loader.time_waited(),
                                         tensor_parallel::batch_of(*group));
+      tensor_parallel::require_same_batch(batch, *group);
       optimizer.zero_grad();
       double mean_loss = accumulate_gradients(run, model, parts);
 
