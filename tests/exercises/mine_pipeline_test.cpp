@@ -58,7 +58,7 @@ TEST_CASE("a wrong loop trains to other numbers", "[exercises][mine][multirank]"
   const Job expected, found;
   train_ours(expected, "train_gpt_pipeline", 3, options);
   test::require_success(train_stages(found, "bank_11_3", 3, options, "11.3=3333", variant));
-  CHECK(std::abs(found.gradient_norms().back() / expected.gradient_norms().back() - 1) > 1e-3);
+  CHECK(std::abs(found.gradient_norms().back() / expected.gradient_norms().back() - 1) > 1e-4);
 }
 
 TEST_CASE("a wrong loop or schedule that would have ranks wait for each other ends with an error",

@@ -100,7 +100,7 @@ TEST_CASE("wrong functions in the trainer of chapter 10 show in its losses or no
     const double loss_apart = std::abs(found.losses().back() - expected.losses().back()),
                  norm_apart = std::abs(last_norm(found) / last_norm(expected) - 1);
     INFO("loss " << loss_apart << ", norm " << norm_apart);
-    CHECK(std::max(loss_apart, norm_apart) > 1e-3);
+    CHECK(std::max(loss_apart, norm_apart) > 1e-4);  // right: 0, or 1e-8 with 10.3
   }
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("ranks with different files of a learner stop before they train", "[ex
   std::ofstream(script) << "#!/bin/sh\nLOCKSTEP_MINE=10.1=$RANK exec " << mine_program(kTensorParallel + "_solutions")
                         << " \"$@\"\n";
   std::filesystem::permissions(script, std::filesystem::perms::owner_all);
-  const test::Finished finished = job.train(script.string(), 3, {"--steps", "4"});
+  const test::Finished finished = job.train(script.string(), 4, {"--steps", "4"});
   INFO(finished.out << finished.err);
   CHECK(finished.exit_code != 0);
   CHECK_THAT(finished.out + finished.err, ContainsSubstring("rank 1 trains with other files than rank 0"));
