@@ -23,7 +23,7 @@ test::Finished train_with(const Job& job, const std::string& whose, int world_si
 }
 
 // Four steps of chapter 09's own trainer.
-void train_ours(const Job& job, int world_size, const Options& options) {
+void train_stage_one(const Job& job, int world_size, const Options& options) {
   Options all{"--zero", "1"};
   all.insert(all.end(), options.begin(), options.end());
   train_ours(job, "train_gpt_sharded", world_size, all);
@@ -33,7 +33,7 @@ void train_ours(const Job& job, int world_size, const Options& options) {
 const Job& our_four_steps(int world_size) {
   static std::map<int, Job> jobs;
   const auto [job, is_new] = jobs.try_emplace(world_size);
-  if (is_new) train_ours(job->second, world_size, kFourSteps);
+  if (is_new) train_stage_one(job->second, world_size, kFourSteps);
   return job->second;
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("so it does with every option that stage 1 has", "[exercises][mine][mu
                Options{"--steps", "4", "--clip", "0", "--bf16", "--validate-every", "2"});
   INFO(options[2]);
   const Job expected, found;
-  train_ours(expected, 2, options);
+  train_stage_one(expected, 2, options);
   require_success(train_with(found, "solutions", 2, options, "09.2=1111"));
   check_same_run(found, expected);
 }
@@ -104,7 +104,7 @@ TEST_CASE("a wrong step trains to other numbers", "[exercises][mine][multirank]"
   const Wrong wrong = GENERATE(Wrong{"0", {"sums"}}, Wrong{"1", {"local_norm", "gathers_old_values"}});
   const Options options = four_steps_of_sgd(wrong.clip);
   const Job expected;
-  train_ours(expected, 2, options);
+  train_stage_one(expected, 2, options);
   for (const std::string& variant : wrong.variants) {
     INFO(variant);
     const Job found;
