@@ -8,8 +8,8 @@
 
 namespace lockstep::pipeline {
 
-/// What a stage's loop receives and sends. If a loop left a message out, another rank would wait for it until a
-/// deadline passes; this finds the mistake on the rank that makes it. Thread safety: none.
+/// The messages that a loop still has to receive and send. If it left a message out, another rank would wait for it
+/// until a deadline passes; this finds the mistake on the rank that makes it. Thread safety: none.
 class MessageOrder {
  public:
   /// A message of an action: the input or output of a forward pass, a gradient of a backward pass.
