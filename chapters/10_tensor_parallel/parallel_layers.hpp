@@ -40,9 +40,12 @@ class ColumnParallel : public nn::Projection {
   [[nodiscard]] Variable forward(const Variable& input) const override;
   [[nodiscard]] Variable forward_of_gelu(const Variable& input) const override;
 
- private:
-  [[nodiscard]] Variable entering(const Variable& input) const;
+ protected:
+  /// The input as this rank's columns take it. A class that derives from this one may replace it, as exercises/mine
+  /// does with a learner's code; that holds for leaving() too. @pre  RowLayout::kWhole.
+  [[nodiscard]] virtual Variable entering(const Variable& input) const;
 
+ private:
   Group& group_;
   RowLayout rows_;
   Variable weight_, bias_;
@@ -63,9 +66,11 @@ class RowParallel : public nn::Projection {
   [[nodiscard]] Variable forward(const Variable& input) const override;
   [[nodiscard]] Variable forward_of_gelu(const Variable& input) const override;
 
- private:
-  [[nodiscard]] Variable leaving(const Variable& partial) const;
+ protected:
+  /// The output, of the ranks' parts of its sum.
+  [[nodiscard]] virtual Variable leaving(const Variable& partial) const;
 
+ private:
   Group& group_;
   RowLayout rows_;
   Variable weight_;

@@ -146,14 +146,24 @@ VocabularyParallelTable::VocabularyParallelTable(const nn::GptConfig& config, nn
 }
 
 Variable VocabularyParallelTable::embed(const Tensor& tokens, const Variable& positions) const {
-  const Variable own = embed_own(tokens, weight_, positions, part_);
-  return rows_ == RowLayout::kDivided ? scatter_sum(own, group_) : sum_over_ranks(own, group_);
+  return leaving(embed_own(tokens, weight_, positions, part_));
 }
 
 Variable VocabularyParallelTable::loss(const Variable& hidden, const Tensor& targets) const {
+  return loss_of_whole(entering(hidden), targets);
+}
+
+Variable VocabularyParallelTable::leaving(const Variable& partial) const {
+  return rows_ == RowLayout::kDivided ? scatter_sum(partial, group_) : sum_over_ranks(partial, group_);
+}
+
+Variable VocabularyParallelTable::entering(const Variable& hidden) const {
+  return rows_ == RowLayout::kDivided ? gather_rows(hidden, group_) : copy_to_ranks(hidden, group_);
+}
+
+Variable VocabularyParallelTable::loss_of_whole(const Variable& hidden, const Tensor& targets) const {
   if (group_.world_size() == 1) return autograd::head_cross_entropy(hidden, weight_, targets);
-  const Variable whole = rows_ == RowLayout::kDivided ? gather_rows(hidden, group_) : copy_to_ranks(hidden, group_);
-  return vocabulary_cross_entropy(whole, weight_, part_, targets, group_);
+  return vocabulary_cross_entropy(hidden, weight_, part_, targets, group_);
 }
 
 }  // namespace lockstep::tensor_parallel

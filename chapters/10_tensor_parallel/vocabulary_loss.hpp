@@ -38,6 +38,15 @@ class VocabularyParallelTable : public nn::TokenTable {
   [[nodiscard]] Variable loss(const Variable& hidden, const Tensor& targets) const override;
   [[nodiscard]] const Variable& weight() const noexcept override { return weight_; }
 
+ protected:
+  /// @name For a class that derives from this one, as in exercises/mine
+  /// @{
+  [[nodiscard]] virtual Variable leaving(const Variable& partial) const;  ///< As RowParallel::leaving().
+  [[nodiscard]] virtual Variable entering(const Variable& hidden) const;  ///< As ColumnParallel::entering().
+  /// As loss(). @param hidden  As vocabulary_cross_entropy() takes it.
+  [[nodiscard]] virtual Variable loss_of_whole(const Variable& hidden, const Tensor& targets) const;
+  /// @}
+
  private:
   Group& group_;
   RowLayout rows_;

@@ -1,5 +1,6 @@
 #include "11_pipeline_parallel/pipeline.hpp"
 
+#include <string>
 #include <vector>
 
 #include "base/error.hpp"
@@ -15,18 +16,23 @@ std::chrono::nanoseconds time_waited(const StageLinks& links) {
   return waited;
 }
 
-// Each rank's part begins where the one before ends.
-void require_whole_model(const nn::GptPart& part, Group& group) {
+// Each rank's part begins where the one before ends; all ranks find the same error. Returns the group.
+Group& require_whole_model(const nn::GptPart& part, Group& group) {
   const auto ranks = static_cast<std::size_t>(group.world_size()), own = static_cast<std::size_t>(group.rank());
-  std::vector<std::int64_t> begins(ranks + 1), ends(ranks + 1);
+  std::vector<std::int64_t> begins(ranks + 1), ends(ranks);
   begins[own] = part.blocks().begin;
   ends[own] = part.blocks().end;
   for (std::vector<std::int64_t>* all : {&begins, &ends})
     group.all_reduce(comm::host_buffer(std::span(*all)), comm::ReduceOp::kSum, {.tag = "blocks"}).synchronize();
   begins.back() = part.config().layer_count;
-  for (std::size_t rank = 0; rank < ranks; ++rank)
-    require(begins[0] == 0 && ends[rank] == begins[rank + 1], "pipeline: rank ", rank, " has blocks ", begins[rank],
-            " to ", ends[rank], " of the model, and the next part begins with block ", begins[rank + 1]);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    if (begins[0] == 0 && ends[rank] == begins[rank + 1]) continue;
+    const std::string message = concat("pipeline: rank ", rank, " has blocks ", begins[rank], " to ", ends[rank],
+                                       " of the model, and the next part begins with block ", begins[rank + 1]);
+    group.prepare_common_error(message);
+    throw ContractError(message);
+  }
+  return group;
 }
 
 }  // namespace
@@ -37,9 +43,7 @@ Range blocks_of(const nn::GptConfig& config, const Group& group, std::int64_t la
 }
 
 Pipeline::Pipeline(const nn::GptPart& part, Group& group, ScheduleKind kind)
-    : group_(group), kind_(kind), links_(make_links(group)), stage_(part, links_) {
-  require_whole_model(part, group);
-}
+    : group_(group), kind_(kind), links_(make_links(require_whole_model(part, group))), stage_(part, links_) {}
 
 double Pipeline::run(std::span<const run::MicroBatch> micro_batches, const StageObserver& observer) {
   const auto waited_before = time_waited(links_);

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "comm/process_group.hpp"
+
 namespace lockstep::mine {
 
 /// By exercise, the fingerprint of the learner's files.
@@ -24,7 +26,8 @@ struct Part {
 /// exercises.
 [[nodiscard]] Fingerprints read_fingerprints(std::span<const Part> parts);
 
-/// A line per part: whose code it is.
-[[nodiscard]] std::string describe(std::span<const Part> parts, const Fingerprints& files);
+/// Rank 0 prints a line for each part: whose code it is. Collective.
+/// @throws MismatchError  Ranks have other files than rank 0: each would train with other code.
+void announce(std::span<const Part> parts, const Fingerprints& files, comm::ProcessGroup& group);
 
 }  // namespace lockstep::mine

@@ -3,6 +3,8 @@
 #include <memory>
 #include <utility>
 
+#include "base/error.hpp"
+
 namespace lockstep::mine {
 namespace {
 
@@ -45,8 +47,16 @@ std::vector<std::int64_t> GroupCollectives::gather_rows(std::span<const std::int
   return rows;
 }
 
+void GroupCollectives::require_awaited(std::string_view function) {
+  if (pending_ == 0) return;
+  last_.synchronize();  // and with it all before: nobody may write to their memory after this function
+  throw ContractError(concat(function, " has returned, and ", pending_,
+                             " of its collectives have not been waited for: synchronize() each Work"));
+}
+
 exercise::Work GroupCollectives::wrapped(comm::Work work) {
   ++pending_;
+  last_ = work;
   return exercise::Work([this, work = std::move(work)](const std::source_location& /*where*/) mutable {
     work.synchronize();
     --pending_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <source_location>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "comm/process_group.hpp"
@@ -29,14 +30,17 @@ class GroupCollectives final : public exercise::ShardCollectives {
   [[nodiscard]] std::vector<std::int64_t> gather_rows(
       std::span<const std::int64_t> row, const std::source_location& where = std::source_location::current()) override;
 
-  /// How many collectives have been issued whose Work nobody has synchronized yet.
-  [[nodiscard]] int pending() const noexcept { return pending_; }
+  /// Call it after a learner's function that must have waited for its collectives.
+  /// @param function  For the message: "09.2: finish()".
+  /// @throws ContractError  There are some whose Work nobody has synchronized. They are done then.
+  void require_awaited(std::string_view function);
 
  private:
   exercise::Work wrapped(comm::Work work);
 
   comm::ProcessGroup& group_;
-  int pending_ = 0;
+  comm::Work last_;  // issued
+  int pending_ = 0;  // issued, and not synchronized
 };
 
 }  // namespace lockstep::mine

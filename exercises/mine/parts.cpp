@@ -56,8 +56,8 @@ Fingerprints learners_files() {
   return read_fingerprints(std::array{kRing, kAdamW, kSampler, kFlattened, kBuckets, kReducer});
 }
 
-std::string description(const Fingerprints& files) {
-  return describe(std::array{kRing, averaging_part(files), kSampler, kAdamW}, files);
+void announce(const Fingerprints& files, comm::ProcessGroup& group) {
+  announce(std::array{kRing, averaging_part(files), kSampler, kAdamW}, files, group);
 }
 
 std::unique_ptr<comm::ProcessGroup> make_group(const Fingerprints& files, const comm::JobContext& job) {

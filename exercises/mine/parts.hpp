@@ -17,8 +17,8 @@ namespace lockstep::mine {
 /// As read_fingerprints(), for these parts.
 [[nodiscard]] Fingerprints learners_files();
 
-/// A line per part: whose code it is.
-[[nodiscard]] std::string description(const Fingerprints& files);
+/// As announce(), for the parts that this run uses.
+void announce(const Fingerprints& files, comm::ProcessGroup& group);
 
 /// The group of all ranks. With files of 02.1 and 02.2 its all-reduce of float32 is their ring, else it is our ring;
 /// both over TCP, so that they can be compared.

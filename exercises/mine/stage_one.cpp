@@ -34,8 +34,7 @@ class LearnersStageOne final : public StageOne {
     optimizer_.begin(optimizer, learning_rate);
     const double norm = step_.finish(max_norm);
     optimizer_.end();
-    require(collectives_.pending() == 0, "09.2: finish() has returned, and ", collectives_.pending(),
-            " collectives of this step have not been waited for: synchronize() each Work");
+    collectives_.require_awaited("09.2: finish()");
     module().zero_grad();  // used up
     return static_cast<float>(norm);
   }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "mine_training.hpp"
 #include "support/catch.hpp"
 #include "support/training_job.hpp"
 
@@ -12,40 +13,27 @@ namespace {
 
 using Catch::Matchers::ContainsSubstring;
 using test::require_success;
-using Options = std::vector<std::string>;
-using Job = test::TrainingJob;
 
 const Options kFourSteps{"--steps", "4"};
-
-std::string program_with(const std::string& whose) {
-  return std::string(LOCKSTEP_EXERCISE_PROGRAMS) + "/train_gpt_sharded_" + whose;
-}
 
 // A run with files in the place of ours. @param files  "09.2=1111": exercise and digest.
 test::Finished train_with(const Job& job, const std::string& whose, int world_size, const Options& options,
                           const std::string& files, const std::string& variant = "") {
-  return job.train(program_with(whose), world_size, options,
-                   {.variables = {{"LOCKSTEP_MINE", files}, {"LOCKSTEP_VARIANT", variant}}});
+  return train_mine(job, "train_gpt_sharded_" + whose, world_size, options, files, variant);
 }
 
 // Four steps of chapter 09's own trainer.
-void train_ours(const Job& job, int world_size, const Options& options) {
+void train_stage_one(const Job& job, int world_size, const Options& options) {
   Options all{"--zero", "1"};
   all.insert(all.end(), options.begin(), options.end());
-  require_success(job.train(test::built_program("train_gpt_sharded"), world_size, all));
-  REQUIRE(job.losses().size() == 4);
-}
-
-void check_same_run(const Job& found, const Job& expected) {
-  CHECK(found.gradient_norms() == expected.gradient_norms());
-  test::check_equal(found, expected);
+  train_ours(job, "train_gpt_sharded", world_size, all);
 }
 
 // The same run for all that is compared with it.
 const Job& our_four_steps(int world_size) {
   static std::map<int, Job> jobs;
   const auto [job, is_new] = jobs.try_emplace(world_size);
-  if (is_new) train_ours(job->second, world_size, kFourSteps);
+  if (is_new) train_stage_one(job->second, world_size, kFourSteps);
   return job->second;
 }
 
@@ -75,7 +63,7 @@ TEST_CASE("so it does with every option that stage 1 has", "[exercises][mine][mu
                Options{"--steps", "4", "--clip", "0", "--bf16", "--validate-every", "2"});
   INFO(options[2]);
   const Job expected, found;
-  train_ours(expected, 2, options);
+  train_stage_one(expected, 2, options);
   require_success(train_with(found, "solutions", 2, options, "09.2=1111"));
   check_same_run(found, expected);
 }
@@ -83,14 +71,15 @@ TEST_CASE("so it does with every option that stage 1 has", "[exercises][mine][mu
 TEST_CASE("so does an unusual right answer to 09.2", "[exercises][mine][multirank]") {
   const std::string name = GENERATE("updates_then_gathers", "mean_by_hand");
   const Job found;
-  require_success(train_with(found, "alternatives", 2, kFourSteps, "09.2=1111", name));
+  require_success(train_with(found, "alternatives_09_2", 2, kFourSteps, "09.2=1111", name));
   check_same_run(found, our_four_steps(2));
 }
 
 TEST_CASE("a run with the solution of 09.2 goes on with the trainer of chapter 09, and the other way round",
           "[exercises][mine][multirank]") {
   const bool begins_with_ours = GENERATE(true, false);
-  const std::string ours = test::built_program("train_gpt_sharded"), theirs = program_with("solutions");
+  const std::string ours = test::built_program("train_gpt_sharded"),
+                    theirs = mine_program("train_gpt_sharded_solutions");
   const test::LaunchSettings files{.variables = {{"LOCKSTEP_MINE", "09.2=1111"}}};
   const Job found;
   require_success(found.train(begins_with_ours ? ours : theirs, 2, {"--steps", "4", "--stop-after", "2"}, files));
@@ -115,11 +104,11 @@ TEST_CASE("a wrong step trains to other numbers", "[exercises][mine][multirank]"
   const Wrong wrong = GENERATE(Wrong{"0", {"sums"}}, Wrong{"1", {"local_norm", "gathers_old_values"}});
   const Options options = four_steps_of_sgd(wrong.clip);
   const Job expected;
-  train_ours(expected, 2, options);
+  train_stage_one(expected, 2, options);
   for (const std::string& variant : wrong.variants) {
     INFO(variant);
     const Job found;
-    require_success(train_with(found, "mistakes", 2, options, "09.2=1111", variant));
+    require_success(train_with(found, "bank_09_2", 2, options, "09.2=1111", variant));
     CHECK(std::abs(found.losses().back() - expected.losses().back()) > 1e-3);
   }
 }
@@ -134,7 +123,7 @@ TEST_CASE("a wrong step that breaks a rule ends with an error that names it", "[
                                Wrong{"gather_not_awaited", "09.2: finish() has returned"});
   INFO(wrong.variant);
   const Job job;
-  const test::Finished finished = train_with(job, "mistakes", 2, four_steps_of_sgd("1"), "09.2=1111", wrong.variant);
+  const test::Finished finished = train_with(job, "bank_09_2", 2, four_steps_of_sgd("1"), "09.2=1111", wrong.variant);
   INFO(finished.out << finished.err);
   CHECK(finished.exit_code != 0);
   CHECK_THAT(finished.err, ContainsSubstring(wrong.error));

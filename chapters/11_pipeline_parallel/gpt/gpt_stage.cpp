@@ -6,10 +6,13 @@
 
 #include "autograd/autocast.hpp"
 #include "autograd/node.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
 
 namespace lockstep::pipeline {
 namespace {
+
+using Direction = MessageOrder::Message::Direction;
 
 std::string tag_of(Pass pass, int micro_batch) { return concat(pass == Pass::kForward ? "F" : "B", micro_batch); }
 
@@ -29,29 +32,35 @@ void GptStage::begin(std::span<const run::MicroBatch> micro_batches, std::span<c
     table_.begin_step();
     most_held_ = 0;
   }
+  messages_ = MessageOrder(actions, is_first(), is_last());
   for (const Action& action : actions) announce(action);
 }
 
 double GptStage::finish() {
+  messages_.require_done();
   links_.for_each([](StageLink& link) { link.flush(); });
   return loss_;
 }
 
-Tensor GptStage::receive_input(int /*micro_batch*/) {
+Tensor GptStage::receive_input(int micro_batch) {
+  messages_.take({Direction::kReceived, Pass::kForward, micro_batch});
   enter(run::Phase::kForward);
   return links_.input->receive();
 }
 
 void GptStage::send_output(int micro_batch, const Tensor& output) {
+  messages_.take({Direction::kSent, Pass::kForward, micro_batch});
   links_.output->send(output, tag_of(Pass::kForward, micro_batch));
 }
 
-Tensor GptStage::receive_gradient(int /*micro_batch*/) {
+Tensor GptStage::receive_gradient(int micro_batch) {
+  messages_.take({Direction::kReceived, Pass::kBackward, micro_batch});
   enter(run::Phase::kBackward);
   return links_.output_gradient->receive();
 }
 
 void GptStage::send_gradient(int micro_batch, const Tensor& gradient) {
+  messages_.take({Direction::kSent, Pass::kBackward, micro_batch});
   links_.input_gradient->send(gradient, tag_of(Pass::kBackward, micro_batch));
 }
 
@@ -84,6 +93,8 @@ void GptStage::backward(int micro_batch, const Variable& output, Tensor gradient
 
 // Only what this stage receives: the first has samples, and the last has the loss.
 void GptStage::announce(const Action& action) {
+  require(action.micro_batch < std::ssize(micro_batches_), "pipeline: there is no micro-batch ", action.micro_batch,
+          ": the batch has ", micro_batches_.size());
   const bool is_forward = action.pass == Pass::kForward;
   if (is_forward ? is_first() : is_last()) return;
   const Tensor& tokens = micro_batches_[static_cast<std::size_t>(action.micro_batch)].inputs;  // [B, T]

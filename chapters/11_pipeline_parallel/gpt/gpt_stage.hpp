@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "11_pipeline_parallel/gpt/borrowed_table.hpp"
+#include "11_pipeline_parallel/gpt/message_order.hpp"
 #include "11_pipeline_parallel/stage_link.hpp"
 #include "11_pipeline_parallel/stage_loop.hpp"
 #include "nn/gpt_part.hpp"
@@ -33,9 +34,12 @@ class GptStage final : public Stage {
 
   /// Begins with the micro-batches of a batch: announces all that is going to arrive.
   /// @param actions  That this rank is about to do. Must outlive them, as `micro_batches` must.
+  /// @throws ContractError  One of another micro-batch.
   void begin(std::span<const run::MicroBatch> micro_batches, std::span<const Action> actions, StageObserver observer);
   /// After the actions: waits until all that was sent has left this rank.
   /// @return  In the last stage the mean loss of the micro-batches by their weights; elsewhere 0.
+  /// @throws ContractError  A message of the actions has not been exchanged, for which another stage would wait. In the
+  ///                        functions below: it is not the next one.
   double finish();
 
   /// The most micro-batches whose graphs this rank had at the same time in the last step.
@@ -59,6 +63,7 @@ class GptStage final : public Stage {
   const nn::GptPart& part_;
   StageLinks& links_;
   TableLoan table_;
+  MessageOrder messages_;
   std::span<const run::MicroBatch> micro_batches_;
   StageObserver observer_;
   std::size_t backwards_left_ = 0;

@@ -8,11 +8,15 @@
 namespace lockstep::exercise {
 namespace {
 
-// The parts of the programs are in exercises/mine: parts.cpp and stage_one.cpp.
+// The parts of the programs are in exercises/mine: parts.cpp, stage_one.cpp, divided_layers.cpp, and the last program.
 constexpr std::array kUsableIn06 = {"02.1", "02.2", "05.1", "06.1", "06.3", "06.4", "06.5"};
 constexpr std::array kUsableIn09 = {"09.2", "06.5"};
+constexpr std::array kUsableIn10 = {"10.1", "10.2", "10.3"};
+constexpr std::array kUsableIn11 = {"11.3", "11.1"};
 constexpr std::array kTrainers = {MineTrainer{"06", "train_gpt_mine", kUsableIn06},
-                                  MineTrainer{"09", "train_gpt_sharded_mine", kUsableIn09}};
+                                  MineTrainer{"09", "train_gpt_sharded_mine", kUsableIn09},
+                                  MineTrainer{"10", "train_gpt_tensor_parallel_mine", kUsableIn10},
+                                  MineTrainer{"11", "train_gpt_pipeline_mine", kUsableIn11}};
 
 bool is_given(const std::vector<std::string>& words, const std::string& option) {
   return std::ranges::any_of(words,
@@ -25,7 +29,7 @@ MineTrainer trainer_of(const std::string& word) {
   const auto trainer = std::ranges::find(kTrainers, number, &MineTrainer::chapter);
   if (trainer == kTrainers.end())
     throw UsageError(
-        concat("--mine is for chapters 06 and 09, which train the GPT: ./lockstep run 06 --mine, not ", word));
+        concat("--mine is for chapters 06, 09, 10 and 11, which train the GPT: ./lockstep run 06 --mine, not ", word));
   return *trainer;
 }
 

@@ -1,4 +1,4 @@
-// run-mine: trains the GPT of chapter 06 or 09 twice, with our code and with the learner's files.
+// run-mine: trains the GPT of chapter 06, 09, 10 or 11 twice, with our code and with the learner's files.
 #include <unistd.h>
 
 #include <algorithm>

@@ -21,7 +21,7 @@ constexpr const char* kUsage =
     "Runs a program of chapter NN; without a program, lists those of the chapter.\n"
     "With --nproc N it is started as N ranks (programs that start their own ranks need none).\n"
     "Options without a program are for the chapter's trainer, as in ./lockstep run 06 --no-sync.\n"
-    "./lockstep run 06 --mine [--nproc N] [options], or run 09 --mine, trains with our code, then with your files of "
+    "./lockstep run 06 --mine [--nproc N] [options] (also 09, 10 and 11) trains with our code, then with your files of "
     "the\n"
     "exercises that have passed, and draws both loss curves.\n";
 

@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/06_gpt_ddp/programs/train_gpt_ddp.cpp new<=16 changed<=6
+// DERIVES FROM chapters/06_gpt_ddp/programs/train_gpt_ddp.cpp new<=15 changed<=6
 // Trains a GPT on a text with data parallelism: one process per device.
 // The parts that a learner's files can replace come from parts.hpp.  // NEW
 //
@@ -71,8 +71,7 @@ int train(const run::TrainOptions& options) {
   const Device device = ddp::use_device(options, job.local_rank, job.local_world_size);
   const auto group = mine::make_group(files, job);  // CHANGED
   const int rank = group->rank(), world_size = group->world_size();
-  if (rank == 0)  // NEW
-    std::cout << mine::description(files) << std::endl;  // NEW
+  mine::announce(files, *group);  // NEW
   // The data: two parts of a text, each cut into samples of one context.
   const data::Corpus corpus = run::load_corpus(options, *group);
   const data::Dataset& training = *corpus.training;

@@ -1,11 +1,10 @@
-// DERIVES FROM chapters/09_sharded/programs/train_gpt_sharded.cpp new<=6 changed<=5
+// DERIVES FROM chapters/09_sharded/programs/train_gpt_sharded.cpp new<=4 changed<=5
 // Trains a GPT on a text with data parallelism, each rank updating its own part.
 //
 // Cut a text into samples and build a model; then, step by step: predict every
 // next token, learn how each weight changes the error, and move the weights.
 // Options, progress and files are in common/train/run.
 #include <array>
-#include <iostream>  // NEW
 
 #include "05_gpt_single_device/text_generator.hpp"
 #include "06_gpt_ddp/ddp/setup.hpp"
@@ -69,8 +68,7 @@ int train(const sharded::Options& options) {
   const Device device = ddp::use_device(options, job.local_rank, job.local_world_size);
   const auto group = ddp::make_group(options.parallel, options.device, job, device);
   const int rank = group->rank(), world_size = group->world_size();
-  if (rank == 0)  // NEW
-    std::cout << mine::describe(mine::sharded_parts(), files) << std::endl;  // NEW
+  mine::announce(mine::sharded_parts(), files, *group);  // NEW
   // The data: two parts of a text, each cut into samples of one context.
   const data::Corpus corpus = run::load_corpus(options, *group);
   const data::Dataset& training = *corpus.training;

@@ -28,10 +28,20 @@ TEST_CASE("run --mine trains chapter 06 with two ranks and 60 steps unless told 
   CHECK(request.options == Words{"--steps", "60", "--sample-tokens", "0"});
 }
 
+TEST_CASE("run --mine has a trainer for chapters 10 and 11", "[exercise]") {
+  const MineRequest tensor = parse_mine_request({"10", "--nproc", "4", "--mine", "--", "--sequence-parallel"}),
+                    stages = parse_mine_request({"11_pipeline_parallel", "--mine", "--accumulation-steps", "4"});
+  CHECK(tensor.trainer.program == "train_gpt_tensor_parallel_mine");
+  CHECK(tensor.nproc == "4");
+  CHECK(tensor.options == Words{"--sequence-parallel", "--steps", "60", "--sample-tokens", "0"});
+  CHECK(stages.trainer.program == "train_gpt_pipeline_mine");
+  CHECK(std::ranges::find(stages.trainer.exercises, std::string("11.3")) == stages.trainer.exercises.begin());
+}
+
 TEST_CASE("run --mine refuses in a sentence what it cannot do", "[exercise]") {
   using Catch::Matchers::ContainsSubstring;
   CHECK_THROWS_WITH(parse_mine_request({"05", "--mine"}),
-                    ContainsSubstring("chapters 06 and 09") && ContainsSubstring("not 05"));
+                    ContainsSubstring("chapters 06, 09, 10 and 11") && ContainsSubstring("not 05"));
   CHECK_THROWS_WITH(parse_mine_request({"09", "--mine", "--resume", "x"}),
                     ContainsSubstring("run 09 --mine chooses --resume"));
   CHECK_THROWS_WITH(parse_mine_request({"06", "--mine", "--out=x"}), ContainsSubstring("run 06 --mine chooses --out"));
