@@ -39,8 +39,7 @@ struct Options {
   std::string mixed_precision = "no";
   bool activation_checkpointing = false;
   int zero = -1;  // -1: all strategies
-  int tensor = 1, pipeline = 1, accumulation_steps = 1;
-  std::int64_t last_stage_blocks = 0;
+  int tensor = 1, pipeline = 1, last_stage_blocks = 0, accumulation_steps = 1;
   bool sequence_parallel = false, is_json = false;
 
   [[nodiscard]] int ranks_of_a_model() const { return tensor * pipeline; }
@@ -81,10 +80,8 @@ void require_possible(const accelerate::EstimateRequest& request, const Options&
     throw UsageError(concat(request.world_size, " ranks are no multiple of --tensor ", options.tensor, " x --pipeline ", options.pipeline));
   if (config.head_count % options.tensor != 0)
     throw UsageError(concat("--tensor ", options.tensor, ": the ranks cannot divide the ", config.head_count, " heads of ", options.model));
-  if (config.layer_count < options.pipeline)
-    throw UsageError(concat("--pipeline ", options.pipeline, ": ", options.model, " has only ", config.layer_count, " blocks"));
-  if (options.pipeline > 1 && config.layer_count - options.last_stage_blocks < options.pipeline - 1)
-    throw UsageError(concat("--last-stage-blocks ", options.last_stage_blocks, ": ", options.model, " has only ", config.layer_count, " blocks"));
+  if (config.layer_count - std::max(options.last_stage_blocks, 1) < options.pipeline - 1)
+    throw UsageError(concat("--pipeline ", options.pipeline, options.last_stage_blocks > 0 ? concat(" with --last-stage-blocks ", options.last_stage_blocks) : "", ": ", options.model, " has only ", config.layer_count, " blocks"));
   if (options.zero > 1 && options.divides_model())
     throw UsageError(concat("--zero ", options.zero, " is for ranks with a whole model each: with --tensor or --pipeline take --zero 1"));
 }
@@ -245,10 +242,8 @@ int main(int argc, char** argv) {
   app.add_flag("--sequence-parallel", options.sequence_parallel, "With --tensor: they divide the residual stream too, by rows");
   app.add_option("--pipeline", options.pipeline, "Ranks that divide the blocks, as chapter 11 does")
       .check(whole_number(1, 1024));
-  app.add_option("--last-stage-blocks", options.last_stage_blocks, "With --pipeline: blocks of the last stage; 0: as many as others have")
-      .check(whole_number(0, 1'000'000));
-  app.add_option("--accumulation-steps", options.accumulation_steps,
-                 "Micro-batches of a step; divides the usual batch if --batch-size is left out")
+  app.add_option("--last-stage-blocks", options.last_stage_blocks, "With --pipeline: blocks of the last stage; 0: as many as others have").check(whole_number(0, 1'000'000));
+  app.add_option("--accumulation-steps", options.accumulation_steps, "Micro-batches of a step; divides the usual batch if --batch-size is left out")
       .check(whole_number(1, 1'000'000));
   app.add_flag("--json", options.is_json, "Print bytes as JSON instead of tables");
   return run_main(app, argc, argv, [&] { return estimate(options); });

@@ -37,6 +37,10 @@ StepOptions Options::step() const {
           .rows = sequence_parallel ? RowLayout::kDivided : RowLayout::kWhole};
 }
 
+Range Options::blocks_of(const nn::GptConfig& config, const GridGroups& groups) const {
+  return pipeline::blocks_of(config, *groups.pipeline, last_stage_blocks);
+}
+
 run::OptionList list_options(Options& options) {
   const auto ranks = whole_number(1, INT32_MAX);
   return run::join({run::list_options(static_cast<run::TrainOptions&>(options)),

@@ -25,6 +25,8 @@ struct Options : run::TrainOptions {
   /// @throws UsageError  As shape_of().
   [[nodiscard]] GridShape shape(int world_size) const;
   [[nodiscard]] StepOptions step() const;
+  /// Of this rank's stage.
+  [[nodiscard]] Range blocks_of(const nn::GptConfig& config, const GridGroups& groups) const;
 };
 
 /// As list_options() of TrainOptions, with those of Options. They are not saved: a run may be resumed on another grid.

@@ -97,7 +97,7 @@ int train(const grid::Options& options) {  // CHANGED
   const autograd::Autocast autocast(options.model.bf16);
   const grid::GridLayers layers(*groups.tensor, options.step().rows);  // NEW
   nn::GptPart model(config, sharded::init_scope(options.seed, share, device),  // CHANGED
-                    pipeline::blocks_of(config, *groups.pipeline, options.last_stage_blocks), layers);  // NEW
+                    options.blocks_of(config, groups), layers);  // NEW
   grid::GridStep step(model, *group, groups, options.step());  // CHANGED
   const auto chosen = run::make_optimizer(options.optimizer, step.shards());  // CHANGED
   optim::Optimizer& optimizer = *chosen;

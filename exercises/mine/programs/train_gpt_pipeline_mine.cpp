@@ -91,7 +91,7 @@ int train(const pipeline::Options& options) {
   const autograd::Autocast autocast(options.model.bf16);
   const pipeline::BorrowingLayers layers;
   nn::GptPart model(config, {options.seed, device},
-                    pipeline::blocks_of(config, *group), layers);
+                    pipeline::blocks_of(config, *group, options.last_stage_blocks), layers);
   pipeline::Pipeline stages(model, *group, options.schedule_kind());
   const auto chosen = run::make_optimizer(options.optimizer, model);
   optim::Optimizer& optimizer = *chosen;
