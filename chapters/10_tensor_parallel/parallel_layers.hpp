@@ -35,8 +35,7 @@ class ColumnParallel : public nn::Projection {
 
   /// @param input  [..., in], or [R/t, in] with RowLayout::kDivided. @return  [..., out/t].
   /// @cost  Backward: one all-reduce. kDivided: an all-gather; in backward another one, because the other ranks' rows
-  /// are
-  ///        not kept for it, and a reduce-scatter.
+  ///        are not kept for it, and a reduce-scatter.
   [[nodiscard]] Variable forward(const Variable& input) const override;
   [[nodiscard]] Variable forward_of_gelu(const Variable& input) const override;
 

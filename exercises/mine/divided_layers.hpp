@@ -19,9 +19,8 @@ namespace lockstep::mine {
 
 /// The layers of chapter 10, in which a learner's functions do some of the work:
 /// - those of 10.1 cut both matrices of an MLP when the model is made;
-/// - those of 10.2 exchange activations wherever every rank has the whole residual stream. With --sequence-parallel it
-/// is
-///   divided, and they sum the gradients of norms instead;
+/// - those of 10.2 exchange activations wherever every rank has the whole residual stream. If that is divided
+///   (--sequence-parallel), they sum the gradients of norms instead;
 /// - that of 10.3 is the loss.
 ///
 /// Must outlive the model. Thread safety: one thread.

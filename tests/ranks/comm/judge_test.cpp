@@ -104,8 +104,8 @@ TEST_CASE("a rank that does not answer the question does not hold up the verdict
   CHECK(is_nothing(court.judge.on_abort(0, {FailureKind::kAborted, 0, "rank 0 leaves"}, kStart)));
   court.judge.note_answer(0);
   court.judge.note_answer(1);
-  CHECK(is_nothing(court.judge.check_deadlines(kStart + 299ms)));
-  const comm::Failure failure = failure_told(court.judge.check_deadlines(kStart + 300ms));
+  CHECK(is_nothing(court.judge.check_deadlines(kStart + 329ms)));  // 300 ms, and 10 ms for each rank
+  const comm::Failure failure = failure_told(court.judge.check_deadlines(kStart + 330ms));
   CHECK(failure.culprit == 2);
   CHECK(failure.message ==
         "not done; not entered by rank 2 (does not answer; its last report: last entered all_reduce #3 (sum of 10 "
