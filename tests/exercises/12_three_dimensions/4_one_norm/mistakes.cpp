@@ -32,7 +32,7 @@ constexpr Mistake kMistakes[] = {
     {"factor_above_one", "small gradients are scaled up", "Only if norm > max_norm."},
     {"own_factor", "the factor is made of this rank's own share", "All ranks use the norm of the whole gradient."},
     {"copies_not_scaled", "a rank scales only what it counts, so copies drift apart",
-     "Whoever counts it: each rank scales all that it has."},
+     "Each rank scales all its gradients, also those that another rank counts."},
     {"divides_by_squares", "the limit is divided by the sum of squares", "max_norm / norm, with the root."},
     {"skips_non_finite", "elements that are not finite are left out of the sum",
      "Then no rank learns that the step is broken: let them through."},
