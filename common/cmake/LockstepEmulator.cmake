@@ -1,16 +1,18 @@
 # CUDA sources compiled for the emulator: the same .cu files that nvcc takes, by the host compiler.
 
 # addr2line of binutils 2.40 takes file 1 of DWARF 5 for the file compiled, not for the one that #line names.
-set(LOCKSTEP_EMULATED_DEBUG -g -gdwarf-4)
+set(LOCKSTEP_DEBUG_OF_LIBRARIES -gdwarf-4 -g1)  # reports need lines and functions; in this order, for -gdwarf-4 sets -g
+set(LOCKSTEP_DEBUG_OF_PROGRAMS -gdwarf-4 -g)     # a debugger shows variables, too
 # -O1: more would keep values in registers and hide accesses from the checker. Without -fno-tree-sra, g++ takes a float4
 # apart whose members are used, and one access of 16 bytes becomes four.
-set(LOCKSTEP_CHECKED_OPTIONS -O1 ${LOCKSTEP_EMULATED_DEBUG} -fsanitize=thread)
+set(checked -O1 -fsanitize=thread)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  list(APPEND LOCKSTEP_CHECKED_OPTIONS -fno-tree-sra)
+  list(APPEND checked -fno-tree-sra)
 endif()
+set(LOCKSTEP_CHECKED_OPTIONS ${checked} ${LOCKSTEP_DEBUG_OF_PROGRAMS})
 # The compiler's own checks of indices and of the alignment of vectors also end in the checker. clang's `bounds` holds a
 # check that stops the program instead.
-set(LOCKSTEP_CHECKED_LIBRARY_OPTIONS ${LOCKSTEP_CHECKED_OPTIONS})
+set(LOCKSTEP_CHECKED_LIBRARY_OPTIONS ${checked} ${LOCKSTEP_DEBUG_OF_LIBRARIES})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND LOCKSTEP_CHECKED_LIBRARY_OPTIONS -fsanitize=bounds -fsanitize=alignment -Wno-tsan)
 else()

@@ -2,7 +2,8 @@
 """Trains the same model in PyTorch as our trainer: same weights, same batches, same schedule; compares step by step.
 
     pytorch_agreement.py --bin build/cpu/bin --data TEXT [--model tiny ...] [--steps 20] [--world-size 1 --world-size 2 ...]
-                         [--case plain --case clip,warmup,accumulation ...] [--record FILE]
+                         [--layout zero3:4 --layout grid:8 ...] [--case plain --case clip,warmup,accumulation ...]
+                         [--record FILE]
     pytorch_agreement.py --bin build/cpu/bin --data TEXT --matrix [--record FILE]
 
 Ours runs first: it exports its initial weights and logs the numbers of each step's samples. PyTorch then starts from
@@ -10,7 +11,9 @@ that file and cuts the same samples out of the text. Sample i reads bytes [i*T, 
 predicts [i*T+1, i*T+T]. A case names what is switched on: `clip` (else no clipping), `warmup` (else none),
 `accumulation` (two micro-batches per rank and step, in PyTorch too), `bf16` (--bf16, and torch.autocast); `plain` is none
 of them. --matrix is all of them: each model, all eight combinations of the first three and bf16, one process and 1, 2 and
-4 ranks. Exit code: 0 agreement, 1 disagreement, 77 no PyTorch.
+4 ranks. A layout is how ranks share the work (LAYOUTS, chapters 06 and 09 to 12) and their number; --world-size N is
+--layout ddp:N. PyTorch also opens what each layout has saved, and validates with it. Exit code: 0 agreement, 1
+disagreement, 77 no PyTorch.
 
 How far may rounding lead? That is not chosen but measured in the same run: PyTorch trains in float64, and in float32 (or
 under autocast) nine times: with its sums in several orders (ORDERS: the batch in one piece, in two, in four), and from
@@ -55,6 +58,16 @@ MATRIX_STEPS = {"tiny": 10, "small": 4, "tutorial": 3}
 MATRIX_BATCH = {"tiny": 8, "small": 8, "tutorial": 4}  # twice as many with accumulation, whose parts are as large then
 CONTEXT = {"tiny": 128, "small": 256, "tutorial": 127}
 SWITCHES = ("clip", "warmup", "accumulation")
+LAYOUTS = {  # trainer and its options
+    "ddp": ["train_gpt_ddp"],
+    "zero1": ["train_gpt_sharded", "--zero", "1"],
+    "zero2": ["train_gpt_sharded", "--zero", "2"],
+    "zero3": ["train_gpt_sharded", "--zero", "3"],
+    "tensor": ["train_gpt_tensor_parallel"],
+    "sequence": ["train_gpt_tensor_parallel", "--sequence-parallel"],
+    "pipeline": ["train_gpt_pipeline"],
+    "grid": ["train_gpt_3d", "--tensor", "2", "--pipeline", "2"],
+}
 
 
 class Case:
@@ -83,6 +96,26 @@ class Case:
             return LEARNING_RATE * (step + 1) / self.warmup
         progress = min(1.0, (step - self.warmup) / (self.steps - self.warmup))
         return MINIMUM + (LEARNING_RATE - MINIMUM) * 0.5 * (1 + math.cos(math.pi * progress))
+
+
+class Layout:
+    """How ranks share the work, and how many they are: "grid:8"; without a text, one process."""
+
+    def __init__(self, text=""):
+        self.name, _, ranks = text.partition(":")
+        if text and (self.name not in LAYOUTS or not ranks.isdecimal() or int(ranks) < 1):
+            sys.exit(f"--layout {text}: a name of {', '.join(LAYOUTS)}, a colon and the number of ranks")
+        self.ranks = int(ranks or 0)
+
+    def __str__(self):
+        return f"{self.name}, {self.ranks} ranks" if self.ranks else "1 process"
+
+    def command(self, folder):
+        if not self.ranks:
+            return [os.path.join(folder, "train_gpt_single")]
+        program, *options = LAYOUTS[self.name]
+        return [os.path.join(folder, "lockstep"), "launch", "--nproc", str(self.ranks), "--",
+                os.path.join(folder, program), *options]
 
 
 def matrix_cases():
@@ -137,14 +170,13 @@ class Findings:
     def __init__(self):
         self.rows = []
 
-    def add(self, case, world_size, quantity, where, value, limit):
-        """`value` in units of rounding; `world_size` 0 is the program for one process."""
+    def add(self, case, layout, quantity, where, value, limit):
+        """`value` in units of rounding."""
         row = {"model": case.model, "case": case.name, "steps": case.steps, "batch_size": case.batch_size,
-               "world_size": world_size, "quantity": quantity, "where": where, "departure": float(f"{value:.3g}"),
+               "layout": str(layout), "quantity": quantity, "where": where, "departure": float(f"{value:.3g}"),
                "limit": limit, "agrees": bool(value <= limit)}
         self.rows.append(row)
-        ranks = f"{world_size} ranks" if world_size else "1 process"
-        print(f"  {case.name}: {ranks}: {quantity}, largest departure ({where}): {value:.3g} (limit {limit:.3g})"
+        print(f"  {case.name}: {layout}: {quantity}, largest departure ({where}): {value:.3g} (limit {limit:.3g})"
               f"{'' if row['agrees'] else '  DISAGREES'}", flush=True)
 
     def table(self):
@@ -158,17 +190,16 @@ class Findings:
                 values = [row["departure"] for row in group if row["quantity"] == quantity]
                 cells += f"{max(values):16.3g}" if values else f"{'-':>16}"
             worst = max(group, key=lambda row: row["departure"] / row["limit"])
-            ranks = f"{worst['world_size']} ranks" if worst["world_size"] else "1 process"
-            print(f"{model:9}{case:31}{cells}   {worst['quantity']}, {worst['where']}, {ranks}")
+            print(f"{model:9}{case:31}{cells}   {worst['quantity']}, {worst['where']}, {worst['layout']}")
 
     def disagreements(self):
-        return [f"{row['model']}, {row['case']}, {row['world_size']} ranks: {row['quantity']}" for row in self.rows
+        return [f"{row['model']}, {row['case']}, {row['layout']}: {row['quantity']}" for row in self.rows
                 if not row["agrees"]]
 
 
 def compare_case(arguments, case, scratch, findings):
     print(f"{case.model}, {case.name}: {case.steps} steps of {case.batch_size} samples", flush=True)
-    single = [os.path.join(arguments.bin, "train_gpt_single")]
+    single = Layout().command(arguments.bin)
     initial = scratch / "initial.safetensors"
     metrics, run = run_ours(arguments.data, case, single, scratch / "single",
                             ["--log-batches", "--export-initial", str(initial)])
@@ -186,12 +217,12 @@ def compare_case(arguments, case, scratch, findings):
         if index == 0:
             compare_first_step(case, first_run, weights, exact, rounded, findings)
     validation = [text.validation_loss(trainer.p, case) for trainer in [exact, *rounded]]
-    compare_curves(case, 0, metrics, references, roundings, validation, findings)
-    for world_size in arguments.world_size:
-        ddp = [os.path.join(arguments.bin, "lockstep"), "launch", "--nproc", str(world_size), "--",
-               os.path.join(arguments.bin, "train_gpt_ddp")]
-        metrics, _ = run_ours(arguments.data, case, ddp, scratch / f"ddp{world_size}", [])
-        compare_curves(case, world_size, metrics, references, roundings, validation, findings)
+    compare_curves(case, Layout(), metrics, references, roundings, validation, findings)
+    for layout in arguments.layout:
+        metrics, run = run_ours(arguments.data, case, layout.command(arguments.bin),
+                                scratch / f"{layout.name}{layout.ranks}", [])
+        unit = compare_curves(case, layout, metrics, references, roundings, validation, findings)
+        compare_file(case, layout, metrics, run, text, weights, unit, findings)
 
 
 def compare_first_step(case, run, before, exact, rounded, findings):
@@ -203,20 +234,21 @@ def compare_first_step(case, run, before, exact, rounded, findings):
         unit = max([(other[name] - gradient).norm().item() for other in others] + [4 * ULP * gradient.norm().item()])
         ours = averages[name + ".exp_avg"].double() / (1 - BETAS[0])
         worst = max(worst, ((ours - gradient).norm().item() / unit, name))
-    findings.add(case, 0, "first gradient", worst[1], worst[0], FACTOR)
+    findings.add(case, Layout(), "first gradient", worst[1], worst[0], FACTOR)
     if case.is_bf16:
         return
     worst = compare_parameters(newest(run, "model.safetensors"), exact.parameters(), before, reference,
                                case.learning_rate(0))
-    findings.add(case, 0, "parameters", worst[1], worst[0], 1.0)
+    findings.add(case, Layout(), "parameters", worst[1], worst[0], 1.0)
 
 
-def compare_curves(case, world_size, metrics, references, roundings, validation, findings):
+def compare_curves(case, layout, metrics, references, roundings, validation, findings):
     """Loss and gradient norm of each step beside the float64 run, in units of what PyTorch's rounded runs depart.
 
     The unit of a step is the largest departure of any of them so far; at least a few roundings of the number itself, for
     a single number may be right by chance. `validation` holds the validation loss of the float64 run and of each rounded
     one; it comes after the last update, and so its unit is that of these runs' validation losses, not of the last loss.
+    Returns that unit.
     """
     units = {}
     for quantity, column in (("loss", 0), ("gradient_norm", 1)):
@@ -230,10 +262,23 @@ def compare_curves(case, world_size, metrics, references, roundings, validation,
         units[quantity] = unit
         print(f"  {quantity} at the end: ours {metrics[-1][quantity]:.9g}, PyTorch float64 "
               f"{references[-1][column]:.9g}, rounded {roundings[-1][0][column]:.9g}")
-        findings.add(case, world_size, quantity.replace("_", " "), f"step {at}", worst, FACTOR)
+        findings.add(case, layout, quantity.replace("_", " "), f"step {at}", worst, FACTOR)
     unit = max(units["loss"], *[abs(rounding - validation[0]) for rounding in validation[1:]])
     departure = abs(metrics[-1]["validation_loss"] - validation[0]) / unit
-    findings.add(case, world_size, "validation loss", f"step {case.steps}", departure, FACTOR)
+    findings.add(case, layout, "validation loss", f"step {case.steps}", departure, FACTOR)
+    return unit
+
+
+def compare_file(case, layout, metrics, run, text, before, unit, findings):
+    """PyTorch's validation loss, in float64, with the parameters that ours has saved; they are all there, and whole."""
+    saved = newest(run, "model.safetensors")
+    shapes = {name: tuple(tensor.shape) for name, tensor in saved.items()}
+    if shapes != {name: tuple(tensor.shape) for name, tensor in before.items()}:
+        findings.add(case, layout, "saved file", "names and shapes", math.inf, FACTOR)
+        return
+    loss = text.validation_loss({name: tensor.double() for name, tensor in saved.items()}, case)
+    departure = abs(loss - metrics[-1]["validation_loss"]) / unit
+    findings.add(case, layout, "saved file", f"step {case.steps}", departure, FACTOR)
 
 
 def cut_text(path, scratch, length):
@@ -266,12 +311,15 @@ def main():
     parser.add_argument("--steps", type=int, help="by default 20, or what --matrix takes")
     parser.add_argument("--batch-size", type=int, help="by default 16, or what --matrix takes")
     parser.add_argument("--world-size", type=int, action="append", help="ranks of train_gpt_ddp; repeatable")
+    parser.add_argument("--layout", type=Layout, action="append", default=[],
+                        help="NAME:RANKS, such as zero3:4 or grid:8; repeatable")
     parser.add_argument("--case", action="append", help="clip, warmup, accumulation, bf16 with commas between, or plain")
     parser.add_argument("--matrix", action="store_true", help="all models, cases and 1, 2 and 4 ranks")
     parser.add_argument("--record", help="file for the table as JSON")
     arguments = parser.parse_args()
     arguments.data = text = os.path.abspath(arguments.data)
-    arguments.world_size = arguments.world_size or ([1, 2, 4] if arguments.matrix else [])
+    worlds = arguments.world_size or ([1, 2, 4] if arguments.matrix else [])
+    arguments.layout = [Layout(f"ddp:{world}") for world in worlds] + arguments.layout
     findings = Findings()
     for model in arguments.model or (list(HEADS) if arguments.matrix else ["tiny"]):
         steps = arguments.steps or (MATRIX_STEPS[model] if arguments.matrix else 20)

@@ -7,6 +7,7 @@
 #include "base/environment.hpp"
 #include "device/copy.hpp"
 #include "device/stream.hpp"
+#include "kernels/checked_kernels.hpp"
 #include "kernels/cpu/operations.hpp"
 
 namespace lockstep::kernels {
@@ -14,11 +15,6 @@ namespace lockstep::kernels {
 namespace cuda::plain {
 const Operations& operations();
 }
-#ifdef LOCKSTEP_HAVE_CHECKED_DEVICE_OPS
-namespace cuda::checked {
-const Operations& operations();
-}
-#endif
 
 namespace {
 
@@ -26,7 +22,7 @@ const Operations& operations_of(Device device) {
   if (device.is_cpu()) return cpu::operations();
 #ifdef LOCKSTEP_HAVE_CHECKED_DEVICE_OPS
   static const bool is_checked = environment::get("LOCKSTEP_EMULATOR_CHECK").value_or("0") != "0";
-  if (is_checked) return cuda::checked::operations();
+  if (is_checked) return checked_operations();
 #endif
   return cuda::plain::operations();
 }

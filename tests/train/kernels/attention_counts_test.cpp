@@ -4,11 +4,8 @@
 #include "emulator/checker/metrics.hpp"
 #include "emulator/engine/execution.hpp"
 #include "kernels/attention_testing.hpp"
+#include "kernels/checked_kernels.hpp"
 #include "support/catch.hpp"
-
-namespace lockstep::kernels::cuda::checked {
-const Operations& operations();
-}
 
 using namespace lockstep;
 using namespace lockstep::kernels;
@@ -49,7 +46,7 @@ class SeedScope {
 /// Both passes by the checked kernels, in bfloat16.
 Tensor gradient_of(const AttentionSizes& s) {
   TestDevice device;
-  const Operations& ops = cuda::checked::operations();
+  const Operations& ops = checked_operations();
   const Tensor qkv = random_stored(DType::kBFloat16, {s.B, s.T, 3 * s.H * s.D}, 1);
   const Tensor dy = random_stored(DType::kBFloat16, {s.B, s.T, s.H * s.D}, 2);
   return on_device(device, ops, s, qkv, dy, {}).gradient;

@@ -5,17 +5,13 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "kernels/checked_kernels.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace lockstep::kernels::cuda {
 inline namespace plain {
 const Operations& operations();
 }
-#ifdef LOCKSTEP_HAVE_CHECKED_KERNELS
-namespace checked {
-const Operations& operations();
-}
-#endif
 }  // namespace lockstep::kernels::cuda
 
 namespace lockstep::kernels::testing {
@@ -79,7 +75,7 @@ TestDevice::~TestDevice() {
 const Operations& TestDevice::ops() const {
 #ifdef LOCKSTEP_HAVE_CHECKED_KERNELS
   const char* const wanted = std::getenv("LOCKSTEP_EMULATOR_CHECK");
-  if (wanted != nullptr && std::string_view(wanted) == "1") return cuda::checked::operations();
+  if (wanted != nullptr && std::string_view(wanted) == "1") return checked_operations();
 #endif
   return cuda::operations();
 }

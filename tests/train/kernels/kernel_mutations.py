@@ -24,6 +24,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 KERNELS = ROOT / "common/train/kernels/cuda"
+MODULE = "liblockstep_checked_kernels.so"
 SAMPLE = 3  # mutants of a run without --all
 SECONDS_A_RUN = 120
 
@@ -109,7 +110,7 @@ def all_mutants():
 
 
 class Build:
-    """How the build compiles a checked kernel and links the tests."""
+    """How the build compiles a checked kernel and links their module."""
 
     def __init__(self, folder):
         self.folder = folder.resolve()
@@ -117,11 +118,13 @@ class Build:
                                              stdout=subprocess.PIPE).stdout)
         self.compile = {pathlib.Path(self.folder, entry["file"]).resolve(): entry for entry in commands
                         if "lockstep_device_kernels_checked.dir" in entry["output"]}
-        self.link = subprocess.run(["ninja", "-t", "commands", "-s", "tests/device_kernels_test"], cwd=self.folder,
+        if not self.compile:
+            return
+        self.link = subprocess.run(["ninja", "-t", "commands", "-s", f"lib/{MODULE}"], cwd=self.folder,
                                    check=True, text=True, stdout=subprocess.PIPE).stdout.splitlines()[-1]
 
     def make(self, mutant, folder):
-        """Compiles the mutant in front of everything else and links the tests with it."""
+        """Compiles the mutant and links the module with it, in front of everything else, in `folder`."""
         overlay = folder / "kernels/cuda"
         overlay.mkdir(parents=True)
         changed = overlay / mutant.path.name
@@ -141,17 +144,16 @@ class Build:
         subprocess.run(words, cwd=self.folder, check=True)
         link = shlex.split(self.link.split("&&")[1])
         at = link.index("-o")
-        link[at + 1] = str(folder / "mutant_test")
+        link[at + 1] = str(folder / MODULE)
         link.insert(at, str(folder / "mutant.o"))
         subprocess.run(link, cwd=self.folder, check=True)
-        return folder / "mutant_test"
 
 
-def is_noticed(program, mutant):
-    """Runs the tests of the mutant's kernels; says what noticed it, or None."""
-    environment = dict(os.environ, LOCKSTEP_EMULATOR_CHECK="1", LOCKSTEP_EMULATOR_SEED="0")
+def is_noticed(tests, folder, mutant):
+    """Runs the tests of the mutant's kernels with the module in `folder`; says what noticed it, or None."""
+    environment = dict(os.environ, LOCKSTEP_EMULATOR_CHECK="1", LOCKSTEP_EMULATOR_SEED="0", LD_LIBRARY_PATH=str(folder))
     try:
-        run = subprocess.run([str(program), TESTS_OF_SOURCE[mutant.source.name]], env=environment, text=True,
+        run = subprocess.run([str(tests), TESTS_OF_SOURCE[mutant.source.name]], env=environment, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS_A_RUN)
     except subprocess.TimeoutExpired:
         return "did not end"
@@ -183,7 +185,8 @@ def main():
     for mutant in mutants:
         begin = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="lockstep_mutant_") as folder:
-            noticed = is_noticed(build.make(mutant, pathlib.Path(folder)), mutant)
+            build.make(mutant, pathlib.Path(folder))
+            noticed = is_noticed(build.folder / "tests/device_kernels_test", folder, mutant)
         print(f"{mutant}: {noticed or 'NOT NOTICED'} ({time.monotonic() - begin:.0f} s)", flush=True)
         if noticed is None:
             survivors.append(mutant)
