@@ -25,7 +25,7 @@ constexpr int kRanks = 2;
 constexpr double kLearningRate = 0.1;
 
 // Before anything asks for devices.
-const bool kHasDevices = ::setenv("LOCKSTEP_EMULATOR_DEVICES", "2", 1) == 0;
+const bool kHasDevices = ::setenv("LOCKSTEP_EMULATOR_DEVICES", "8", 1) == 0;
 
 Tensor tensor_of(const std::vector<float>& values, const Shape& shape, Device device) {
   return Tensor::from(std::span<const float>(values), shape).to(device);

@@ -28,8 +28,9 @@ struct Training {
 
 /// @param world_size  0: train_gpt_single.
 /// @param program     With ranks.
+/// @param devices     How many are emulated; fewer than ranks are shared.
 Training train(const fs::path& folder, int world_size, const std::vector<std::string>& more,
-               const std::string& program = "train_gpt_ddp") {
+               const std::string& program = "train_gpt_ddp", int devices = 1) {
   if (!fs::exists(folder / "text.txt")) {
     std::string text;
     for (int i = 0; i < 60; ++i)
@@ -61,7 +62,10 @@ Training train(const fs::path& folder, int world_size, const std::vector<std::st
                                        "--share-gpu"};
   command.insert(command.end(), usual.begin(), usual.end());
   command.insert(command.end(), more.begin(), more.end());
-  Training training{test::run_program(command, {{"OMP_NUM_THREADS", "1"}}), {}, {}};
+  Training training{
+      test::run_program(command, {{"OMP_NUM_THREADS", "1"}, {"LOCKSTEP_EMULATOR_DEVICES", std::to_string(devices)}}),
+      {},
+      {}};
   INFO(training.finished.err);
   REQUIRE(training.finished.exit_code == 0);
   training.folder = run::latest_run(out).value();
@@ -101,6 +105,18 @@ TEST_CASE("train_gpt_ddp trains on devices as on the CPU", "[integration][06][gp
   check_equal(here, train(folder.path(), 2, {"--device", device_option()}));
   const Training compressed = train(folder.path(), 2, {"--compress-gradients", "bf16"});
   check_equal(compressed, train(folder.path(), 2, {"--device", device_option(), "--compress-gradients", "bf16"}));
+}
+
+TEST_CASE("eight processes with a device each train what one process trains on the CPU", "[integration][06][gpu]") {
+  constexpr int kDevices = 8;
+  if (test::accelerator().type == DeviceType::kCuda && Device::count(DeviceType::kCuda) < kDevices)
+    test::skip("fewer than 8 devices");
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> samples{"--batch-size", "8"};
+  const Training expected = train(folder.path(), 0, samples);
+  check_equal(expected,
+              train(folder.path(), kDevices, {"--batch-size", "8", "--backend", "nccl", "--device", device_option()},
+                    "train_gpt_ddp", kDevices));
 }
 
 TEST_CASE("train_gpt_sharded trains on devices what train_gpt_ddp trains, in each stage", "[integration][09][gpu]") {
