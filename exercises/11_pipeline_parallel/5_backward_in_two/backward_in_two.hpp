@@ -88,7 +88,7 @@ struct Stage {
                                          ///< layers may share one.
 };
 
-/// What a rank keeps of one micro-batch from F to W.
+/// Kept of one micro-batch from F to W.
 struct Held {
   std::vector<Matrix> inputs = {};     ///< By layer, [R, C]: its input with zeros in place of what was negative.
   std::vector<Matrix> gradients = {};  ///< For W: what your B writes, as your W reads it. Empty before B.
@@ -111,7 +111,7 @@ struct Held {
 /// @param held             From forward(). Afterwards it has all that backward_weights() needs: 2 R C elements for each
 ///                         layer, and no more.
 /// @param output_gradient  [R, C]: from the stage after.
-/// @return  The gradient of the stage's input, [R, C]. Where an element was set to 0, its gradient is 0.
+/// @return  The gradient of the stage's input, [R, C]. The gradient of an element that F set to 0 is 0.
 /// @cost    One product for each layer.
 [[nodiscard]] Matrix backward_input(const Stage& stage, Held& held, const Matrix& output_gradient, Products& products);
 

@@ -33,7 +33,7 @@ std::vector<std::vector<Task>> split_schedule(int ranks, int micro_batches) {
   std::vector<std::vector<Task>> schedule(static_cast<std::size_t>(ranks));
   // SOLUTION(11.5) split_schedule: the lists of 1F1B, and where does each W go?
   // F and B as in 1F1B. Rank r has at most p - r micro-batches between F and B, so it has room for r more between B
-  // and W: it is r of them late with W. What is late fills the end of the step, where 1F1B waits for the last B.
+  // and W: it is r of them late with W. These W fill the end of the step, while 1F1B waits for the last B.
   for (int rank = 0; rank < ranks; ++rank) {
     std::vector<Task>& tasks = schedule[static_cast<std::size_t>(rank)];
     const int lead = std::min(micro_batches, ranks - 1 - rank), late = rank;

@@ -9,55 +9,16 @@
 #include "10_tensor_parallel/5_random_numbers/random_numbers.hpp"
 #include "base/error.hpp"
 #include "exercise/examination.hpp"
+#include "seed_rules.hpp"
 
 namespace lockstep::exercise {
 namespace checks_10_5 {
 
 using tensor_parallel::Cut;
-using tensor_parallel::Draw;
-using tensor_parallel::Place;
-using tensor_parallel::Purpose;
 using Numbers = std::vector<std::int64_t>;
 using Values = std::vector<float>;
 
-// What ranks have to draw for a purpose, and why.
-struct Rule {
-  Purpose purpose;
-  const char* name;
-  bool differs_by_data_rank, differs_by_tensor_rank;
-  const char* data_reason;
-  const char* tensor_reason;
-};
-constexpr std::array<Rule, 6> kRules = {{
-    {Purpose::kOrder, "the order of samples", false, false,
-     "if each data rank takes its share of another order, samples come twice or never",
-     "the ranks of a tensor group read the same samples"},
-    {Purpose::kWholeWeights, "the first values of a whole parameter", false, false,
-     "data ranks begin with equal models", "a parameter that all have whole is one parameter"},
-    {Purpose::kCutWeights, "the first values of a part of a matrix", false, true, "data ranks begin with equal models",
-     "parts of one matrix must not be copies of each other"},
-    {Purpose::kStreamDropout, "the dropout of the whole stream", true, false, "other samples need other masks",
-     "a tensor group has one stream, and each rank has all of it"},
-    {Purpose::kRowsDropout, "the dropout of divided rows", true, true, "other samples need other masks",
-     "each tensor rank has other rows"},
-    {Purpose::kAttentionDropout, "the dropout of attention", true, true, "other samples need other masks",
-     "each tensor rank has other heads"},
-}};
-
-const Rule& rule_of(Purpose purpose) { return *std::ranges::find(kRules, purpose, &Rule::purpose); }
-
-struct Asked {
-  Draw draw;
-  Place place;
-};
-
-std::string text_of(const Asked& asked) {
-  const auto& [draw, place] = asked;
-  return concat(rule_of(draw.purpose).name, " (seed ", draw.seed, ", layer ", draw.layer, ", step ", draw.step,
-                ", micro-batch ", draw.micro_batch, ") on data rank ", place.data_rank, ", tensor rank ",
-                place.tensor_rank);
-}
-
+// The seeds of all, in their order.
 Numbers seeds_of(Check& check, const std::vector<Asked>& all) {
   Numbers numbers;
   for (const auto& [draw, place] : all)
@@ -140,8 +101,10 @@ void check_collisions(Check& check, const Sizes& sizes) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto [other, is_new] = known.emplace(seeds[i], i);
     if (!is_new)
-      check.wrong(concat("two draws have the same seed: ", text_of(all[other->second]), "; and ", text_of(all[i])),
-                  "mix in, one after another, all numbers that the draw depends on; sums of them collide");
+      check.wrong(
+          concat("two draws have the same seed, although they differ in ", difference_of(all[other->second], all[i]),
+                 ": ", text_of(all[other->second]), "; and ", text_of(all[i])),
+          "mix in, one after another, all numbers that the draw depends on; sums of them collide");
   }
 }
 
@@ -176,7 +139,7 @@ std::vector<std::size_t> places_of(const Call& call) {
   return places;
 }
 
-// What comes back from each call.
+// The elements after each call.
 std::vector<Values> dropped(Check& check, const std::vector<Call>& calls, double probability) {
   const Outcome& outcome = check.run({.question = [&](int) {
     nlohmann::json question{{"what", "drop"}, {"calls", static_cast<int>(calls.size())}, {"probability", probability}};
@@ -290,7 +253,8 @@ void check_whole(Check& check, const Call& call) {
 std::string text_of(const Call& call) {
   const std::string of_ranks = concat(call.ranks, call.ranks == 1 ? " rank, rank " : " ranks, rank ", call.rank);
   constexpr std::array<const char*, 3> kNames = {"whole stream", "divided rows", "divided heads"};
-  return concat(kNames[static_cast<std::size_t>(call.cut)], ", ", call.samples.size(), " samples, T ", call.positions,
+  return concat(kNames[static_cast<std::size_t>(call.cut)], ", ", call.samples.size(),
+                call.samples.size() == 1 ? " sample, T " : " samples, T ", call.positions,
                 call.cut == Cut::kHeads ? ", H " : ", C ", call.width, ", ", of_ranks);
 }
 

@@ -23,7 +23,7 @@ constexpr Mistake kMistakes[] = {
      "B begins with the last layer."},
     {"zeros_forgotten", "the gradient passes elements that F has set to 0",
      "Their input was negative: the gradient of the layer's input is 0 there."},
-    {"zeros_of_the_output", "gradients are set to 0 where the input of the layer after was",
+    {"zeros_of_the_output", "elements of a gradient are set to 0 by the input of the layer after",
      "Layer i sets elements of its own input to 0: held.inputs[i]."},
     {"layers_forward", "B goes from the first layer to the last", "The gradient arrives at the last layer's output."},
     {"replaces_sums", "W replaces the gradients of the weights", "Other micro-batches have been added up there."},
@@ -76,7 +76,7 @@ using Tasks = std::vector<Task>;
 
 const Matrix& weight_of(const Stage& stage, std::size_t layer) { return stage.weights[stage.layers[layer]].value; }
 
-// Zeros where `input` has them.
+// What is 0 in `input` gets no gradient.
 void clear_zeros(Matrix& gradient, const Matrix& input) {
   for (std::size_t i = 0; i < gradient.elements.size(); ++i)
     if (input.elements[i] == 0) gradient.elements[i] = 0;
@@ -148,7 +148,7 @@ void add_layer(Stage& stage, const Held& held, std::size_t layer, Products& prod
   for (int i = 0; i < times; ++i) products.add_weight_gradient(sum, held.inputs[layer], held.gradients[place]);
 }
 
-// What replaces rank r's delay of r.
+// Rank r is r micro-batches late, without a mistake.
 int late_of(int rank, int ranks, int micro_batches) {
   if (is_mistake("weights_at_once") || is_mistake("one_at_a_time")) return 0;
   if (is_mistake("weights_at_the_end")) return micro_batches;
