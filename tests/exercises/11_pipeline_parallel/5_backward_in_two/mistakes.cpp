@@ -58,6 +58,8 @@ constexpr Mistake kMistakes[] = {
      "Rank 0 waits for its gradient. What could it do in that time?"},
     {"lead_from_the_wrong_end", "rank r does r times F first, so rank 0 does it once",
      "Rank 0 waits longest for its first gradient, and the last rank does not wait."},
+    {"twice_the_way", "a rank does F twice for each rank after it, there and back",
+     "The step is as short as it can be, but the rank holds more than p."},
     {"same_lead_everywhere", "every rank does as many F first as rank 0",
      "The last rank can do B0 right after F0, and all others wait for that."},
 };
@@ -164,6 +166,7 @@ int lead_of(int rank, int ranks, int micro_batches) {
   if (is_mistake("all_forward_first")) lead = micro_batches;
   if (is_mistake("one_at_a_time")) lead = 0;
   if (is_mistake("lead_from_the_wrong_end")) lead = rank;
+  if (is_mistake("twice_the_way")) lead *= 2;
   if (is_mistake("same_lead_everywhere")) lead = ranks - 1;
   return is_mistake("more_than_there_are") ? lead : std::min(lead, micro_batches);
 }
