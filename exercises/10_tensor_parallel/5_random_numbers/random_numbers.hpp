@@ -41,8 +41,7 @@ struct Place {
 /// The seed of the generator that a rank makes for a draw. A generator has a state, as in PyTorch: from the same seed
 /// comes the same sequence of numbers.
 /// @return  For one draw, the same on two ranks that have to draw the same numbers, and different on two ranks that
-/// have
-///          to draw different ones. Different for different draws, and for runs with other seeds. Recomputing a
+///          have to draw different ones. Different for different draws, and for runs with other seeds. Recomputing a
 ///          forward pass asks once more for the same draws, and gets the same seeds.
 [[nodiscard]] std::uint64_t seed_for(const Draw& draw, const Place& place);
 

@@ -54,8 +54,8 @@ class Products {
     return d_x;
   }
 
-  /// Adds the gradient of W to `sum`: the transposed x times d_y. @param sum  [K, C]. @param x  [R, K]. @param d_y  [R,
-  /// C].
+  /// Adds the gradient of W, the transposed x times d_y, to `sum`.
+  /// @param sum  [K, C]. @param x  [R, K]. @param d_y  [R, C].
   void add_weight_gradient(Matrix& sum, const Matrix& x, const Matrix& d_y) {
     require(x.rows == d_y.rows, "x has ", x.rows, " rows, and d_y ", d_y.rows);
     require(sum.rows == x.columns && sum.columns == d_y.columns, "the sum is [", sum.rows, ", ", sum.columns,

@@ -1,4 +1,4 @@
-// What checked_kernels.cpp looks up in the shared library of checked kernels.
+// The entry of the shared library of checked kernels, for checked_kernels.cpp.
 #include "kernels/operations.hpp"
 
 namespace lockstep::kernels::cuda::checked {
