@@ -36,6 +36,29 @@ if(built MATCHES "warning")
   message(FATAL_ERROR "the example compiles with warnings:\n${built}")
 endif()
 
+# The targets that the README names, and the headers of the last chapter, which needs all before it.
+file(READ "${EXAMPLE}/README.md" readme)
+string(REGEX MATCHALL "`lockstep::[a-z_]+`" targets "${readme}")
+list(TRANSFORM targets REPLACE "`" "")
+list(REMOVE_DUPLICATES targets)
+if(NOT "lockstep::three_dimensions" IN_LIST targets)
+  message(FATAL_ERROR "not the targets of ${EXAMPLE}/README.md: ${targets}")
+endif()
+list(JOIN targets " " targets)
+file(WRITE "${SCRATCH}/targets/CMakeLists.txt" "cmake_minimum_required(VERSION 3.25)
+project(targets LANGUAGES CXX)
+find_package(Lockstep 0.1 REQUIRED)
+add_executable(targets main.cpp)
+target_link_libraries(targets PRIVATE ${targets})
+")
+file(WRITE "${SCRATCH}/targets/main.cpp" "#include \"12_three_dimensions/gpt/grid_step.hpp\"
+int main() { return lockstep::grid::RankGrid({.pipeline = 1, .data = 1, .tensor = 1}, 0, 1).rank(); }
+")
+run(ignored "${CMAKE_COMMAND}" -G Ninja -S targets -B targets/build "-DCMAKE_PREFIX_PATH=${SCRATCH}/prefix"
+    "-DCMAKE_CXX_COMPILER=${COMPILER}")
+run(ignored "${CMAKE_COMMAND}" --build targets/build)
+run(ignored targets/build/targets)
+
 run(output build/train_alone)
 read_losses(alone "${output}")
 list(GET alone 0 first)
