@@ -9,6 +9,8 @@
 #include "lockstep_emulator/api_device.h"
 #include "lockstep_emulator/api_kernel.h"
 #include "lockstep_emulator/api_memory.h"
+#include "lockstep_emulator/api_pitched.h"
+#include "lockstep_emulator/api_pools.h"
 #include "lockstep_emulator/api_stream.h"
 #include "lockstep_emulator/export.h"
 #include "vector_types.h"

@@ -31,6 +31,10 @@ void sync_warp(unsigned mask, SourcePlace at) {
 
 unsigned active_mask(SourcePlace at) { return runner_of("__activemask").active_mask(at); }
 
+void sync_grid(SourcePlace at) { runner_of("grid.sync()").sync_grid(at); }
+
+bool is_cooperative() noexcept { return current_block() != nullptr && current_block()->call->is_cooperative; }
+
 void memory_fence(bool is_whole_device) {
   BlockRunner& runner = runner_of("__threadfence");
   runner.note_possible_spin();

@@ -74,6 +74,14 @@ cudaError_t cudaSetDeviceFlags(unsigned int) {
   return api_call("cudaSetDeviceFlags", ApiNeeds::kDevice, [] {});
 }
 
+cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) {
+  return api_call("cudaInitDevice", ApiNeeds::kDevice, [&] { require_device(device); });
+}
+
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) {
+  return api_call("cudaDeviceSetCacheConfig", ApiNeeds::kDevice, [] {});
+}
+
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
   return api_call("cudaDeviceGetLimit", ApiNeeds::kDevice, [&] {
     api_require(value != nullptr, cudaErrorInvalidValue, "the pointer to the value is null");

@@ -40,6 +40,7 @@ constexpr std::array kErrors{
     LOCKSTEP_ERROR(cudaErrorHostMemoryNotRegistered, "this memory is not registered"),
     LOCKSTEP_ERROR(cudaErrorMisalignedAddress, "a kernel used an address that is not a multiple of its access"),
     LOCKSTEP_ERROR(cudaErrorLaunchFailure, "a kernel failed; the device is unusable until cudaDeviceReset"),
+    LOCKSTEP_ERROR(cudaErrorCooperativeLaunchTooLarge, "a cooperative launch has more blocks than the device holds"),
     LOCKSTEP_ERROR(cudaErrorNotPermitted, "not allowed here"),
     LOCKSTEP_ERROR(cudaErrorNotSupported, "not supported by the emulated device"),
     LOCKSTEP_ERROR(cudaErrorUnknown, "unknown error"),

@@ -165,24 +165,33 @@ void transfer(Transfer copy, cudaMemcpyKind kind, const std::shared_ptr<StreamQu
   finish(Scheduler::instance().enqueue(queue, make_operation(copy, is_staged)), must_wait);
 }
 
-void set_bytes(const char* name, SourcePlace place, void* pointer, int value, std::size_t bytes,
-               const std::shared_ptr<StreamQueue>& queue, HostWaits waits) {
-  if (bytes == 0) return;
+void set_rows(const char* name, SourcePlace place, void* pointer, std::size_t pitch, int value, std::size_t width,
+              std::size_t height, const std::shared_ptr<StreamQueue>& queue, HostWaits waits) {
+  if (width == 0 || height == 0) return;
   const MemoryPlace where = place_of(pointer);
   api_require(pointer != nullptr && where != MemoryPlace::kPageable, cudaErrorInvalidValue,
               "the memory is neither a device's nor pinned");
-  require_inside(pointer, bytes);
+  api_require(height == 1 || pitch >= width, cudaErrorInvalidPitchValue, "the pitch is smaller than a row");
+  require_inside(pointer, (height - 1) * pitch + width);
+  auto* const first = static_cast<std::byte*>(pointer);
   Operation set;
   set.name = name;
   set.place = place;
-  set.accesses.push_back({static_cast<std::byte*>(pointer), bytes, true});
+  if (height == 1) set.accesses.push_back({first, width, true});  // rows with gaps may interleave with another call's
   set.run = [=] {
-    std::memset(alias_of(pointer), value, bytes);
-    host_wrote(pointer, bytes);
+    for (std::size_t row = 0; row < height; ++row) {
+      std::memset(alias_of(first) + row * pitch, value, width);
+      host_wrote(first + row * pitch, width);
+    }
     return cudaSuccess;
   };
   const Point end = Scheduler::instance().enqueue(queue, std::move(set));
   finish(end, waits == HostWaits::kAsSynchronousCall && where != MemoryPlace::kDevice);
+}
+
+void set_bytes(const char* name, SourcePlace place, void* pointer, int value, std::size_t bytes,
+               const std::shared_ptr<StreamQueue>& queue, HostWaits waits) {
+  set_rows(name, place, pointer, bytes, value, bytes, 1, queue, waits);
 }
 
 }  // namespace lockstep::emulator

@@ -39,6 +39,10 @@ LOCKSTEP_EMULATOR_API cudaError_t cudaDeviceSynchronize();
 LOCKSTEP_EMULATOR_API cudaError_t cudaDeviceReset();
 /// No effect: there is only one way of waiting.
 LOCKSTEP_EMULATOR_API cudaError_t cudaSetDeviceFlags(unsigned int flags);
+/// No effect: a device needs no preparation.
+LOCKSTEP_EMULATOR_API cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int flags);
+/// No effect.
+LOCKSTEP_EMULATOR_API cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config);
 /// The values set by cudaDeviceSetLimit, which have no effect.
 LOCKSTEP_EMULATOR_API cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit);
 /// Stored, no effect.

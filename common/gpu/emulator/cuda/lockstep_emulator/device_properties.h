@@ -51,7 +51,7 @@ struct cudaDeviceProp {
   int concurrentManagedAccess;            ///< 0.
   int computePreemptionSupported;         ///< 0.
   int canUseHostPointerForRegisteredMem;  ///< 1.
-  int cooperativeLaunch;                  ///< 0.
+  int cooperativeLaunch;                  ///< 1.
   size_t sharedMemPerBlockOptin;          ///< Bytes; cudaFuncSetAttribute allows them.
   int maxBlocksPerMultiProcessor;         ///< Nominal.
   size_t reservedSharedMemPerBlock;       ///< Bytes used by CUDA.
