@@ -7,6 +7,7 @@
 #include "driver_types.h"
 #include "lockstep_emulator/api_copy.h"
 #include "lockstep_emulator/api_device.h"
+#include "lockstep_emulator/api_graph.h"
 #include "lockstep_emulator/api_kernel.h"
 #include "lockstep_emulator/api_memory.h"
 #include "lockstep_emulator/api_pitched.h"

@@ -7,6 +7,7 @@
 
 #include "emulator/engine/device_memory.hpp"
 #include "emulator/runtime/api_call.hpp"
+#include "emulator/runtime/capture.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/scheduler.hpp"
 
@@ -54,6 +55,7 @@ cudaError_t cudaGetDevice(int* device) {
 
 cudaError_t cudaDeviceSynchronize() {
   return api_call("cudaDeviceSynchronize", ApiNeeds::kWorkingDevice, [] {
+    refuse_in_captures(current_device());
     Scheduler::instance().wait_device(current_device());
     throw_failure(current_device());
   });

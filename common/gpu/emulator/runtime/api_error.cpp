@@ -43,6 +43,16 @@ constexpr std::array kErrors{
     LOCKSTEP_ERROR(cudaErrorCooperativeLaunchTooLarge, "a cooperative launch has more blocks than the device holds"),
     LOCKSTEP_ERROR(cudaErrorNotPermitted, "not allowed here"),
     LOCKSTEP_ERROR(cudaErrorNotSupported, "not supported by the emulated device"),
+    LOCKSTEP_ERROR(cudaErrorStreamCaptureUnsupported, "not allowed while the stream is captured"),
+    LOCKSTEP_ERROR(cudaErrorStreamCaptureInvalidated, "an earlier error has invalidated the capture"),
+    LOCKSTEP_ERROR(cudaErrorStreamCaptureMerge, "a stream of one capture waits for another capture"),
+    LOCKSTEP_ERROR(cudaErrorStreamCaptureUnmatched, "the capture was not begun in this stream"),
+    LOCKSTEP_ERROR(cudaErrorStreamCaptureUnjoined,
+                   "a captured stream has work that the first stream does not wait for"),
+    LOCKSTEP_ERROR(cudaErrorStreamCaptureIsolation, "a captured stream waits for work outside the capture"),
+    LOCKSTEP_ERROR(cudaErrorStreamCaptureImplicit, "the default stream would wait for a captured stream"),
+    LOCKSTEP_ERROR(cudaErrorCapturedEvent, "the event was recorded in a captured stream"),
+    LOCKSTEP_ERROR(cudaErrorGraphExecUpdateFailure, "the graph has other operations than the executable one"),
     LOCKSTEP_ERROR(cudaErrorUnknown, "unknown error"),
 };
 

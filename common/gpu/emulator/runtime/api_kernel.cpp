@@ -14,12 +14,12 @@
 #include "emulator/engine/execution.hpp"
 #include "emulator/engine/settings.hpp"
 #include "emulator/runtime/api_call.hpp"
+#include "emulator/runtime/capture.hpp"
 #include "emulator/runtime/device_limits.hpp"
 #include "emulator/runtime/faults.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/launch_log.hpp"
 #include "emulator/runtime/reports.hpp"
-#include "emulator/runtime/scheduler.hpp"
 #include "emulator/runtime/shared_variables.hpp"
 
 namespace lockstep::emulator {
@@ -114,7 +114,7 @@ cudaError_t enqueue_kernel(KernelCall call, cudaStream_t stream) {
     launch.run = [shared = std::make_shared<const KernelCall>(std::move(call)), device = queue->device] {
       return run_kernel(*shared, device);
     };
-    Scheduler::instance().enqueue(queue, std::move(launch));
+    issue(queue, std::move(launch));
   });
 }
 

@@ -10,6 +10,7 @@
 #include "emulator/checker/shadow.hpp"
 #include "emulator/engine/device_memory.hpp"
 #include "emulator/runtime/api_call.hpp"
+#include "emulator/runtime/capture.hpp"
 #include "emulator/runtime/host_memory.hpp"
 #include "emulator/runtime/reports.hpp"
 #include "emulator/runtime/scheduler.hpp"
@@ -159,10 +160,11 @@ void transfer(Transfer copy, cudaMemcpyKind kind, const std::shared_ptr<StreamQu
   require_inside(copy.from, span_bytes(copy.from_pitch, copy));
   const bool is_between_devices = is_of_device(to) && is_of_device(from);
   const bool is_between_hosts = !is_of_device(to) && !is_of_device(from);
+  const bool is_recorded = is_captured(*queue);  // then nothing is copied now, and nothing waited for
   const bool must_wait =
       waits == HostWaits::kAsSynchronousCall ? !is_between_devices : to == MemoryPlace::kPageable || is_between_hosts;
-  const bool is_staged = from == MemoryPlace::kPageable && !must_wait;
-  finish(Scheduler::instance().enqueue(queue, make_operation(copy, is_staged)), must_wait);
+  const bool is_staged = from == MemoryPlace::kPageable && !must_wait && !is_recorded;
+  finish(issue(queue, make_operation(copy, is_staged)), must_wait && !is_recorded);
 }
 
 void set_rows(const char* name, SourcePlace place, void* pointer, std::size_t pitch, int value, std::size_t width,
@@ -185,7 +187,7 @@ void set_rows(const char* name, SourcePlace place, void* pointer, std::size_t pi
     }
     return cudaSuccess;
   };
-  const Point end = Scheduler::instance().enqueue(queue, std::move(set));
+  const Point end = issue(queue, std::move(set));
   finish(end, waits == HostWaits::kAsSynchronousCall && where != MemoryPlace::kDevice);
 }
 

@@ -87,25 +87,6 @@ enum cudaLimit {
   cudaLimitMallocHeapSize = 2,
 };
 
-/// For cudaStreamBeginCapture, which is not supported.
-enum cudaStreamCaptureMode {
-  cudaStreamCaptureModeGlobal = 0,
-  cudaStreamCaptureModeThreadLocal = 1,
-  cudaStreamCaptureModeRelaxed = 2,
-};
-
-/// For cudaStreamIsCapturing: always none.
-enum cudaStreamCaptureStatus {
-  cudaStreamCaptureStatusNone = 0,
-  cudaStreamCaptureStatusActive = 1,
-  cudaStreamCaptureStatusInvalidated = 2,
-};
-
-struct CUgraph_st;
-struct CUgraphExec_st;
-using cudaGraph_t = CUgraph_st*;          ///< None exists.
-using cudaGraphExec_t = CUgraphExec_st*;  ///< None exists.
-
 /// A function that a stream calls on the host; it must not call the API.
 using cudaHostFn_t = void (*)(void* user_data);
 /// As cudaHostFn_t, but also receives the stream's status.
