@@ -33,7 +33,8 @@ BlockRunner& BlockRunner::instance() {
   return *kInstance;
 }
 
-BlockRunner::BlockRunner() : threads_(kernel_, [] { instance().run_threads(); }) {}
+BlockRunner::BlockRunner()
+    : threads_(kernel_, [] { instance().run_threads(); }), grid_barrier_(kernel_, threads_, block_) {}
 
 void BlockRunner::begin_launch(const KernelCall& call, Observer* observer, std::uint64_t seed) {
   kernel_.begin(call, observer);
@@ -48,59 +49,34 @@ void BlockRunner::begin_launch(const KernelCall& call, Observer* observer, std::
   if (observer == nullptr) fill_unset(block_.dynamic_shared);
 }
 
-bool BlockRunner::run_block(uint3 block_idx, std::uint64_t linear) {
+std::optional<SuspendedBlock> BlockRunner::run_block(uint3 block_idx, std::uint64_t linear,
+                                                     const SuspendedBlock* suspended) {
   begin_block(block_idx, linear);
+  if (suspended == nullptr) {
+    grid_barrier_.block_begins();
+  } else {
+    grid_barrier_.bring_back(*suspended);
+    for (const SuspendedThread& thread : suspended->threads) {
+      if (thread.run.wait == WaitKind::kEnded) meetings_.end_lane(thread.state);
+    }
+  }
   run_ready_threads();
+  std::optional<SuspendedBlock> aside;
+  if (threads_.live() > 0 && !kernel_.is_over()) aside = grid_barrier_.set_aside();
   end_block();
-  return !kernel_.is_over();
+  return aside;
 }
 
 /// Until all threads have ended or wait for the grid, or the kernel is over.
 void BlockRunner::run_ready_threads() {
-  const auto is_at_grid = [this](const ThreadState& state) {
-    const WaitKind wait = threads_.runs()[state.linear].wait;
-    return wait == WaitKind::kGrid || wait == WaitKind::kEnded;
-  };
   while (threads_.live() > 0 && !kernel_.is_over()) {
     if (threads_.is_any_ready() || answer_active_masks())
       threads_.resume();
-    else if (std::ranges::all_of(threads_.states(), is_at_grid))
+    else if (grid_barrier_.has_whole_block())
       return;
     else
       kernel_.report(describe_deadlock(threads_.states(), threads_.runs()));
   }
-}
-
-std::optional<SuspendedBlock> BlockRunner::begin_phase(uint3 block_idx, std::uint64_t linear) {
-  variables_.block_begins();
-  begin_block(block_idx, linear);
-  run_ready_threads();
-  return end_phase();
-}
-
-std::optional<SuspendedBlock> BlockRunner::resume_phase(const SuspendedBlock& block) {
-  begin_block(block.block_idx, block.linear);
-  threads_.restore(block.threads, block.linear);
-  for (const SuspendedThread& thread : block.threads) {
-    if (thread.run.wait == WaitKind::kEnded) meetings_.end_lane(thread.state);
-  }
-  std::ranges::copy(block.dynamic_shared, block_.dynamic_shared.begin());
-  variables_.restore(block.variables);
-  variables_.block_begins();
-  is_resumed_ = true;
-  run_ready_threads();
-  return end_phase();
-}
-
-/// Saves the block if its threads wait for the grid.
-std::optional<SuspendedBlock> BlockRunner::end_phase() {
-  std::optional<SuspendedBlock> suspended;
-  if (threads_.live() > 0 && !kernel_.is_over()) {
-    suspended = SuspendedBlock{block_.block_idx, block_.linear, threads_.save(), {}, variables_.save()};
-    suspended->dynamic_shared.assign(block_.dynamic_shared.begin(), block_.dynamic_shared.end());
-  }
-  end_block();
-  return suspended;
 }
 
 void BlockRunner::begin_block(uint3 block_idx, std::uint64_t linear) {
@@ -167,19 +143,6 @@ int BlockRunner::sync_block(BarrierResult wanted, int predicate, SourcePlace at)
     threads_.wait(WaitKind::kBarrier);
   // No one can complete the next barrier before this thread arrives there, so the results stay valid until then.
   return barrier_.result(wanted);
-}
-
-void BlockRunner::sync_grid(SourcePlace at) {
-  threads_.current_state().waiting_at = at;
-  if (!kernel_.call().is_cooperative) {
-    end_kernel(concat("grid.sync() at ", at.file, ":", at.line,
-                      " in a kernel that was not launched by cudaLaunchCooperativeKernel"));
-  }
-  threads_.wait(WaitKind::kGrid);
-  Observer* const observer = kernel_.observer();
-  if (!std::exchange(is_resumed_, false) || observer == nullptr) return;
-  observer->block_resumed(block_, variables_.used());
-  observer->barrier_passed();
 }
 
 /// Every live thread is at the barrier, and can run again.
@@ -261,11 +224,6 @@ void BlockRunner::note_possible_spin() {
 void BlockRunner::end_kernel(EngineFinding finding) {
   finding.ends_kernel = true;
   kernel_.report(finding);
-  threads_.abandon();
-}
-
-void BlockRunner::end_kernel(std::string message, cudaError_t error) {
-  kernel_.fail(std::move(message), error);
   threads_.abandon();
 }
 

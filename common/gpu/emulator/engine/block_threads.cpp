@@ -44,12 +44,12 @@ void BlockThreads::end_block() {
   set_current_thread(nullptr);
 }
 
-std::vector<SuspendedThread> BlockThreads::save() const {
-  std::vector<SuspendedThread> saved(states_.size());
+std::vector<SuspendedThread> save_threads(BlockThreads& threads) {
+  std::vector<SuspendedThread> saved(threads.states().size());
   for (std::size_t thread = 0; thread < saved.size(); ++thread) {
     SuspendedThread& copy = saved[thread];
-    copy.state = states_[thread];
-    copy.run = runs_[thread];
+    copy.state = threads.states()[thread];
+    copy.run = threads.runs()[thread];
     if (copy.run.wait == WaitKind::kEnded) continue;
     copy.context = copy.run.fiber->context;
     const std::span<std::byte> used = used_stack(copy.context, copy.run.fiber->stack);

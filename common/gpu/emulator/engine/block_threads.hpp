@@ -38,9 +38,7 @@ class BlockThreads {
   /// Abandons threads that have not ended.
   void end_block();
 
-  /// Copies of all threads, none of which runs. end_block() then frees their stacks for other blocks.
-  [[nodiscard]] std::vector<SuspendedThread> save() const;
-  /// Makes the saved threads the block's; those that have not ended are ready. @param block  Rank in the grid.
+  /// Makes threads of save_threads() the block's; those that have not ended are ready. @param block  Rank in the grid.
   void restore(std::span<const SuspendedThread> threads, std::uint64_t block);
 
   /// By rank.
@@ -94,5 +92,8 @@ class BlockThreads {
   std::uint32_t current_ = 0;
   std::uint32_t live_ = 0;
 };
+
+/// Copies of all threads of the block, none of which runs. end_block() then frees their stacks for other blocks.
+[[nodiscard]] std::vector<SuspendedThread> save_threads(BlockThreads& threads);
 
 }  // namespace lockstep::emulator

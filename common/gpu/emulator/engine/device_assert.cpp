@@ -34,7 +34,8 @@ extern "C" {
     const std::string message = describe(assertion, file, line, function);
     std::cerr << message + "\n";
     current_thread()->waiting_at = {file, line};
-    BlockRunner::instance().end_kernel(message, cudaErrorAssert);
+    BlockRunner::instance().kernel().fail(message, cudaErrorAssert);
+    BlockRunner::instance().threads().abandon();
   }
   using Replaced = void (*)(const char*, const char*, unsigned, const char*);
   if (void* const replaced = ::dlsym(RTLD_NEXT, "__assert_fail")) {

@@ -75,7 +75,7 @@ void run_cooperatively(BlockRunner& runner, const KernelCall& call, std::uint64_
       ++ended;
   };
   for_each_block(call, seed, [&](uint3 block_idx, std::uint64_t linear) {
-    note(waiting, runner.begin_phase(block_idx, linear));
+    note(waiting, runner.run_block(block_idx, linear));
     return !runner.kernel().is_over();
   });
   while (!waiting.empty() && !runner.kernel().is_over()) {
@@ -90,7 +90,7 @@ void run_cooperatively(BlockRunner& runner, const KernelCall& call, std::uint64_
     }
     std::vector<SuspendedBlock> next;
     for (SuspendedBlock& block : waiting) {
-      note(next, runner.resume_phase(block));
+      note(next, runner.run_block(block.block_idx, block.linear, &block));
       if (runner.kernel().is_over()) return;
       block = {};
     }
@@ -112,16 +112,18 @@ KernelResult execute(const KernelCall& call, int device, FaultRepair repair, Sha
   {
     const FaultGuard guard(repair);
     if (call.is_cooperative) {
-      if (variables != nullptr) runner.set_shared_variables(variables(call.function));
+      if (variables != nullptr) runner.grid_barrier().set_variables(variables(call.function));
       run_cooperatively(runner, call, seed, device);
-      runner.set_shared_variables({});
+      runner.grid_barrier().set_variables({});
     } else {
-      for_each_block(call, seed,
-                     [&](uint3 block_idx, std::uint64_t linear) { return runner.run_block(block_idx, linear); });
+      for_each_block(call, seed, [&](uint3 block_idx, std::uint64_t linear) {
+        runner.run_block(block_idx, linear);
+        return !runner.kernel().is_over();
+      });
     }
   }
   if (observer != nullptr) observer->launch_end();
-  runner.end_launch();
+  runner.kernel().end();
   return runner.kernel().result();
 }
 

@@ -272,7 +272,7 @@ TEST_CASE_METHOD(Fixture, "A graph runs what was captured, as often as it is lau
   CHECK(cudaGraphDestroy(graph) == cudaErrorInvalidValue);
 }
 
-TEST_CASE_METHOD(Fixture, "What a capture cannot hold is an error, and ends it", "[emulator]") {
+TEST_CASE_METHOD(Fixture, "A call that a capture cannot hold is an error and ends it", "[emulator]") {
   cudaGraph_t graph = nullptr;
   const auto begin = [&] { REQUIRE(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeGlobal) == cudaSuccess); };
   CHECK(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal) == cudaErrorStreamCaptureUnsupported);
