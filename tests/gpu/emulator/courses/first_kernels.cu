@@ -279,10 +279,15 @@ PROGRAM(device_query) {
   cudaDeviceProp prop;
   CHECK(cudaGetDeviceProperties(&prop, 0));
   CHECK(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0));
+  int chosen = -1;
+  CHECK(cudaChooseDevice(&chosen, &prop));
+  CHECK(cudaDeviceSetCacheConfig(cudaFuncCachePreferShared));
+  CHECK(
+      cudaFuncSetAttribute(print_ids, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
   print_ids<<<2, 32>>>();
   CHECK(cudaDeviceSynchronize());
   return count >= 1 && version >= 12000 && prop.warpSize == 32 && value == prop.multiProcessorCount &&
-         prop.cooperativeLaunch == 1;
+         prop.cooperativeLaunch == 1 && chosen >= 0;
 }
 
 static __global__ void mandelbrot(int* out, int width, int height, int most) {
