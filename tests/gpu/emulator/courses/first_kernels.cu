@@ -66,6 +66,16 @@ PROGRAM(managed_saxpy) {
   return error == 0;
 }
 
+PROGRAM(variable_named_like_a_kernel) {
+  float* add;
+  CHECK(cudaMalloc((void**)&add, sizeof(float)));
+  CHECK(cudaMemset((void*)add, 0, sizeof(float)));
+  float value = 1;
+  CHECK(cudaMemcpy(&value, (const void*)add, sizeof(float), cudaMemcpyDeviceToHost));
+  CHECK(cudaFree((void*)add));
+  return value == 0;
+}
+
 PROGRAM(launch_by_pointer) {
   const int n = 300;
   Array<float> x(pattern<float>(n)), y(pattern<float>(n));
