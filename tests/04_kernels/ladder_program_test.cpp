@@ -41,3 +41,11 @@ TEST_CASE("ladder wants as many sizes as the ladder has", "[kernels][chapter]") 
   CHECK(finished.exit_code == 2);
   CHECK(contains(finished.err, "--sizes takes rows x columns"));
 }
+
+TEST_CASE("ladder refuses sizes whose elements its kernels cannot count", "[kernels][chapter]") {
+  const test::Finished finished = ladder({"transpose", "--sizes", "65536,32768"});
+  CHECK(finished.exit_code == 2);
+  CHECK(
+      contains(finished.err, "--sizes 65536 x 32768 makes an array of 2147483648 elements; the ladders' kernels take"));
+  CHECK(ladder({"reduction", "--sizes", "2000000000"}).exit_code == 2);
+}

@@ -2,6 +2,9 @@
 // its memory accesses on the emulator.
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -153,12 +156,25 @@ void print_times(const LadderEntry& entry, std::span<const int> sizes, const std
   std::cout << table.text();
 }
 
+// The kernels count elements with int, and step past the last one.
+void require_countable(std::span<const int> sizes) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  std::vector<int> largest(sizes.begin(), sizes.end());
+  std::ranges::sort(largest, std::greater());
+  const std::int64_t elements = largest.size() == 1 ? largest[0] : std::int64_t{largest[0]} * largest[1];
+  if (elements > kMost) {
+    throw UsageError(concat("--sizes ", size_text(sizes), " makes an array of ", elements,
+                            " elements; the ladders' kernels take at most ", kMost));
+  }
+}
+
 int climb(const Options& options) {
   const LadderEntry& entry = find_ladder(options.kernel);
   const std::span<const int> usual = is_emulated() ? entry.counted : entry.timed;
   const std::span<const int> sizes = options.sizes.empty() ? usual : std::span<const int>(options.sizes);
   if (sizes.size() != usual.size())
     throw UsageError(concat("--sizes takes ", entry.sizes, ", such as ", size_text(usual)));
+  require_countable(sizes);
   if (!Device{accelerator_type(), 0}.is_available()) {
     throw UnavailableError(concat("this machine has no NVIDIA GPU with a driver; LOCKSTEP_PRESET=cpu ./lockstep run ",
                                   "04 ladder -- ", entry.name, " climbs on the emulator"));

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <utility>
 
 #include "base/error.hpp"
 #include "device/cuda_check.hpp"
@@ -18,15 +19,28 @@ constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
 
 std::byte* at(const Place& place, std::size_t offset) { return static_cast<std::byte*>(place.data) + offset; }
 
+// The call returns while the last two chunks are still being copied: record_use() keeps their staging.
 void copy_to_device(const Place& to, const void* from, std::size_t bytes) {
+  struct Chunk {
+    std::shared_ptr<Storage> staging;
+    Event sent;
+  };
   const Stream& stream = current_stream(to.device);
+  std::deque<Chunk> chunks;
   for (std::size_t offset = 0; offset < bytes; offset += kChunkBytes) {
     const std::size_t count = std::min(kChunkBytes, bytes - offset);
-    const std::shared_ptr<Storage> staging = Storage::allocate_pinned(count, to.device);
-    std::memcpy(staging->data(), static_cast<const std::byte*>(from) + offset, count);
-    copy_memory_async(at(to, offset), staging->data(), count, stream);
-    staging->record_use(stream);
+    if (chunks.size() < 2) {
+      chunks.push_back({Storage::allocate_pinned(std::min(kChunkBytes, bytes), to.device), Event(to.device)});
+    } else {
+      chunks.front().sent.synchronize();
+      chunks.push_back(std::move(chunks.front()));
+      chunks.pop_front();
+    }
+    std::memcpy(chunks.back().staging->data(), static_cast<const std::byte*>(from) + offset, count);
+    copy_memory_async(at(to, offset), chunks.back().staging->data(), count, stream);
+    chunks.back().sent.record(stream);
   }
+  for (const Chunk& chunk : chunks) chunk.staging->record_use(stream);
 }
 
 void copy_to_host(void* to, const Place& from, std::size_t bytes) {

@@ -1,5 +1,8 @@
 #include "device/cuda_check.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "base/log.hpp"
 
 namespace lockstep {
@@ -8,9 +11,12 @@ namespace {
 
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// Errors that poison the process: every later call returns them.
+// Errors of kernels that poison the process: every later call returns them.
 bool is_sticky(cudaError_t status) {
-  return status == cudaErrorIllegalAddress || status == cudaErrorLaunchFailure || status == cudaErrorAssert;
+  constexpr std::array kSticky = {cudaErrorIllegalAddress,     cudaErrorLaunchTimeout,       cudaErrorAssert,
+                                  cudaErrorHardwareStackError, cudaErrorIllegalInstruction,  cudaErrorMisalignedAddress,
+                                  cudaErrorInvalidPc,          cudaErrorInvalidAddressSpace, cudaErrorLaunchFailure};
+  return std::ranges::find(kSticky, status) != kSticky.end();
 }
 
 }  // namespace

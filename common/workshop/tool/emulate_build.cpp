@@ -61,11 +61,6 @@ translate::TranslatedTree translate_or_explain(const fs::path& source, const fs:
   } catch (const FormatError& error) {
     throw UsageError(error.what());
   }
-  if (!tree.has_kernel) {
-    throw UsageError(concat(source.string(),
-                            " has no kernel: no function in it, or in what it includes by quotes, is marked ",
-                            "__global__"));
-  }
   if (!tree.has_main) {
     throw UsageError(concat(source.string(),
                             " has no main(): add one that allocates memory, launches the kernel, copies the "

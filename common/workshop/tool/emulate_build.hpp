@@ -15,7 +15,7 @@ enum class EmulatedCode {
 
 /// Translates, compiles and links `source`, unless the cache in <build>/emulate has it from equal files and options.
 /// @return  Path of the program.
-/// @throws UsageError  The file is missing, has no kernel or no main(), or uses something that the emulator lacks.
+/// @throws UsageError  The file is missing, has no main(), or uses something that the emulator lacks.
 /// @throws Error       Compilation failed; the compiler's messages, with the source's line numbers, are on standard
 ///         error.
 [[nodiscard]] std::filesystem::path build_emulated(const Project& project, const std::string& source,

@@ -1,12 +1,16 @@
 // Device memory and pinned memory come from a caching allocator, which the emulator's checker switches off.
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "base/environment.hpp"
 #include "device/copy.hpp"
 #include "device/device.hpp"
+#include "device/device_allocator.hpp"
 #include "device/storage.hpp"
 #include "device/stream.hpp"
 #include "support/accelerator.hpp"
@@ -159,4 +163,37 @@ TEST_CASE("pinned memory that a copy still reads is not handed out again", "[dev
     copy_memory({seen.data(), Device{}}, {there->data(), device}, kBytes);
     REQUIRE(seen == std::vector<std::byte>(kBytes, std::byte(round)));
   }
+}
+
+TEST_CASE("a large copy to a device takes two pinned blocks, however far the host is ahead", "[device][gpu]") {
+  const Device device = test::accelerator();
+  require_caching();
+  constexpr std::size_t kBytes = std::size_t{40} << 20;
+  DeviceAllocator& pinned = DeviceAllocator::of(device, DeviceAllocator::Kind::kPinned);
+  synchronize(device);
+  pinned.release_cached();
+  std::vector<std::byte> values(kBytes);
+  for (std::size_t i = 0; i < kBytes; ++i) values[i] = std::byte(i * 7 >> 10);
+  const auto there = Storage::allocate(kBytes, device);
+  const Stream stream(device);
+  const auto taken = [&, before = pinned.statistics().system_allocations] {
+    return pinned.statistics().system_allocations - before;
+  };
+  {
+    std::atomic<bool> is_done = false;
+    test::StreamGate gate(stream);
+    const std::jthread copier([&] {
+      const StreamGuard guard(stream);
+      copy_memory({there->data(), device}, {values.data(), Device{}}, kBytes);
+      is_done = true;
+    });
+    while (taken() < 2) std::this_thread::yield();
+    for (int wait = 0; wait < 100 && !is_done; ++wait) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    gate.open();
+  }
+  CHECK(taken() == 2);
+  std::vector<std::byte> seen(kBytes);
+  const StreamGuard guard(stream);
+  copy_memory({seen.data(), Device{}}, {there->data(), device}, kBytes);
+  CHECK(seen == values);
 }

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "device/cuda_check.hpp"
 #include "support/accelerator.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
@@ -63,4 +64,13 @@ TEST_CASE("a test without its device is skipped, or fails if LOCKSTEP_REQUIRE_GP
   CHECK(is_failure(failed.exit_code));
   CHECK_THAT(failed.out, ContainsSubstring("LOCKSTEP_REQUIRE_GPU is set, but this test finds no device"));
   CHECK(is_failure(run_hidden("fails 77 times", "1").exit_code));  // as many failures as the status of a skip
+}
+
+TEST_CASE("an error that a kernel has caused says how to find the kernel", "[device]") {
+  for (const cudaError_t status : {cudaErrorIllegalAddress, cudaErrorMisalignedAddress, cudaErrorAssert,
+                                   cudaErrorHardwareStackError, cudaErrorIllegalInstruction, cudaErrorLaunchFailure}) {
+    CHECK_THROWS_WITH(cuda_check(status, "copying"),
+                      ContainsSubstring("copying failed at ") && ContainsSubstring("an earlier kernel did it"));
+  }
+  CHECK_THROWS_WITH(cuda_check(cudaErrorInvalidValue, "copying"), !ContainsSubstring("an earlier kernel"));
 }

@@ -56,6 +56,20 @@ TEST_CASE("emulate runs a CUDA file from any folder, and hands arguments on", "[
   CHECK(emulate(folder.path(), "'my kernels/first one.cu'").exit_code == 0);
 }
 
+TEST_CASE("emulate runs a program that has no kernel", "[tool][emulator]") {
+  const lockstep::test::TemporaryFolder folder;
+  write_file(folder / "query.cu", R"(#include <cstdio>
+int main() {
+  int count = 0;
+  cudaGetDeviceCount(&count);
+  std::printf("%d device\n", count);
+}
+)");
+  const Finished finished = emulate(folder.path(), "query.cu");
+  CHECK(finished.err.empty());
+  CHECK(finished.out == "1 device\n");
+}
+
 TEST_CASE("a compiler's error names the learner's file and line", "[tool][emulator]") {
   const lockstep::test::TemporaryFolder folder;
   write_file(folder / "wrong.cu", "__global__ void k(int* x) {}\n\nint main() {\n  k<<<1, 2>>>(nothing);\n}\n");
@@ -67,7 +81,6 @@ TEST_CASE("a compiler's error names the learner's file and line", "[tool][emulat
 
 TEST_CASE("emulate says what a file lacks, or uses that the emulator lacks", "[tool][emulator]") {
   const lockstep::test::TemporaryFolder folder;
-  write_file(folder / "no_kernel.cu", "int main() {}\n");
   write_file(folder / "no_main.cu", "__global__ void k() {}\n");
   write_file(folder / "ptx.cu", "__global__ void k() {\n  asm(\"exit;\");\n}\nint main() {}\n");
   write_file(folder / "half.cu", "__global__ void k() {}\nint main() {\n  k<<<1, 2;\n}\n");
@@ -76,8 +89,8 @@ TEST_CASE("emulate says what a file lacks, or uses that the emulator lacks", "[t
     std::string message;
   };
   for (const Case& wrong :
-       {Case{"no_kernal.cu", "there is no file no_kernal.cu; did you mean no_kernel.cu?"}, Case{".", "is a folder"},
-        Case{"no_kernel.cu", "no_kernel.cu has no kernel"}, Case{"no_main.cu", "no_main.cu has no main()"},
+       {Case{"no_mian.cu", "there is no file no_mian.cu; did you mean no_main.cu?"}, Case{".", "is a folder"},
+        Case{"no_main.cu", "no_main.cu has no main()"},
         Case{"ptx.cu", "ptx.cu:2:3: error: the emulator has no inline PTX"},
         Case{"half.cu", "half.cu:3:4: error: this <<< has no >>>"}, Case{"--devices 9 ptx.cu", "--devices"}}) {
     const Finished finished = emulate(folder.path(), wrong.arguments);

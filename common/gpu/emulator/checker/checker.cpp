@@ -98,6 +98,15 @@ void Checker::block_begin(const BlockState& block) {
   if (jobs_.metrics) counter_.block_begin(names_.kernel(), static_cast<std::uint32_t>(block.threads.size()));
 }
 
+// Counts all of it as initialised, even what the block has not written.
+void Checker::block_resumed(const BlockState& block, std::span<const std::span<std::byte>> variables) {
+  const Site site = names_.site_of(current_thread()->waiting_at);
+  check(block.dynamic_shared.data(), block.dynamic_shared.size(), kWrite | kUncounted, site);
+  for (const std::span<std::byte> variable : variables) {
+    check(variable.data(), variable.size(), kWrite | kUncounted, site);
+  }
+}
+
 void Checker::block_end() {
   reports_.block_end();
   if (jobs_.metrics) counter_.block_end();

@@ -28,6 +28,7 @@ class Checker final : public Observer {
   void launch_begin(const KernelCall& call, int device) override;
   void launch_end() override;
   void block_begin(const BlockState& block) override;
+  void block_resumed(const BlockState& block, std::span<const std::span<std::byte>> variables) override;
   void block_end() override;
   void barrier_passed() override;
   void warp_met(std::uint32_t warp, std::uint32_t mask) override;

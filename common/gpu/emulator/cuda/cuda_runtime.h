@@ -5,6 +5,7 @@
 #include "device_launch_parameters.h"
 #include "lockstep_emulator/atomics.h"
 #include "lockstep_emulator/launch.h"
+#include "lockstep_emulator/launch_config.h"
 #include "lockstep_emulator/math.h"
 #include "lockstep_emulator/memory.h"
 #include "lockstep_emulator/qualifiers.h"

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "emulator/cuda/cuda_bf16.h"
+#include "emulator/cuda/cuda_fp16.h"
 #include "emulator/engine/block_runner.hpp"
 
 // Threads take turns and are never interrupted within an operation, so plain reads and writes are atomic here.
@@ -85,4 +86,12 @@ __nv_bfloat16 atomicAdd(__nv_bfloat16* address, __nv_bfloat16 value, SourcePlace
 
 __nv_bfloat162 atomicAdd(__nv_bfloat162* address, __nv_bfloat162 value, SourcePlace at) {
   return apply(address, at, [=](__nv_bfloat162 before) { return before + value; });
+}
+
+__half atomicAdd(__half* address, __half value, SourcePlace at) {
+  return apply(address, at, [=](__half before) { return before + value; });
+}
+
+__half2 atomicAdd(__half2* address, __half2 value, SourcePlace at) {
+  return apply(address, at, [=](__half2 before) { return before + value; });
 }

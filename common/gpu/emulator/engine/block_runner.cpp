@@ -33,7 +33,8 @@ BlockRunner& BlockRunner::instance() {
   return *kInstance;
 }
 
-BlockRunner::BlockRunner() : threads_(kernel_, [] { instance().run_threads(); }) {}
+BlockRunner::BlockRunner()
+    : threads_(kernel_, [] { instance().run_threads(); }), grid_barrier_(kernel_, threads_, block_) {}
 
 void BlockRunner::begin_launch(const KernelCall& call, Observer* observer, std::uint64_t seed) {
   kernel_.begin(call, observer);
@@ -48,16 +49,34 @@ void BlockRunner::begin_launch(const KernelCall& call, Observer* observer, std::
   if (observer == nullptr) fill_unset(block_.dynamic_shared);
 }
 
-bool BlockRunner::run_block(uint3 block_idx, std::uint64_t linear) {
+std::optional<SuspendedBlock> BlockRunner::run_block(uint3 block_idx, std::uint64_t linear,
+                                                     const SuspendedBlock* suspended) {
   begin_block(block_idx, linear);
+  if (suspended == nullptr) {
+    grid_barrier_.block_begins();
+  } else {
+    grid_barrier_.bring_back(*suspended);
+    for (const SuspendedThread& thread : suspended->threads) {
+      if (thread.run.wait == WaitKind::kEnded) meetings_.end_lane(thread.state);
+    }
+  }
+  run_ready_threads();
+  std::optional<SuspendedBlock> aside;
+  if (threads_.live() > 0 && !kernel_.is_over()) aside = grid_barrier_.set_aside();
+  end_block();
+  return aside;
+}
+
+/// Until all threads have ended or wait for the grid, or the kernel is over.
+void BlockRunner::run_ready_threads() {
   while (threads_.live() > 0 && !kernel_.is_over()) {
     if (threads_.is_any_ready() || answer_active_masks())
       threads_.resume();
+    else if (grid_barrier_.has_whole_block())
+      return;
     else
       kernel_.report(describe_deadlock(threads_.states(), threads_.runs()));
   }
-  end_block();
-  return !kernel_.is_over();
 }
 
 void BlockRunner::begin_block(uint3 block_idx, std::uint64_t linear) {
@@ -205,11 +224,6 @@ void BlockRunner::note_possible_spin() {
 void BlockRunner::end_kernel(EngineFinding finding) {
   finding.ends_kernel = true;
   kernel_.report(finding);
-  threads_.abandon();
-}
-
-void BlockRunner::end_kernel(std::string message) {
-  kernel_.fail(std::move(message));
   threads_.abandon();
 }
 

@@ -3,12 +3,13 @@
 /// Runs the blocks of a kernel one after another.
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <optional>
 
 #include "emulator/cuda/lockstep_emulator/synchronization.h"
 #include "emulator/engine/block_barrier.hpp"
 #include "emulator/engine/block_threads.hpp"
 #include "emulator/engine/execution.hpp"
+#include "emulator/engine/grid_barrier.hpp"
 #include "emulator/engine/observer.hpp"
 #include "emulator/engine/running_kernel.hpp"
 #include "emulator/engine/thread_run.hpp"
@@ -24,14 +25,18 @@ class BlockRunner {
   BlockRunner();
   static BlockRunner& instance();
 
-  /// Prepares for a launch. `call` must live until end_launch().
+  /// Prepares for a launch. `call` must live until kernel().end().
   void begin_launch(const KernelCall& call, Observer* observer, std::uint64_t seed);
-  /// Runs one block to completion. False if the kernel ended with an error, which is in its result.
-  bool run_block(uint3 block_idx, std::uint64_t linear);
-  /// Discards everything about the launch except its result.
-  void end_launch() { kernel_.end(); }
+  /// Runs one block until it has ended, or until all its threads wait for the grid. The kernel is over if it ended with
+  /// an error, which is in its result.
+  /// @param suspended  What an earlier call for this block returned, to go on from there. @return  Where to go on.
+  std::optional<SuspendedBlock> run_block(uint3 block_idx, std::uint64_t linear,
+                                          const SuspendedBlock* suspended = nullptr);
   /// The kernel of the current launch, or of the last one.
   [[nodiscard]] RunningKernel& kernel() noexcept { return kernel_; }
+  [[nodiscard]] BlockThreads& threads() noexcept { return threads_; }
+  /// grid.sync().
+  [[nodiscard]] GridBarrier& grid_barrier() noexcept { return grid_barrier_; }
 
   // Called by the current thread.
 
@@ -43,17 +48,12 @@ class BlockRunner {
   std::uint32_t active_mask(SourcePlace at);
   /// Counts a step of a possible spin loop; lets other threads run now and then.
   void note_possible_spin();
-  /// The current thread's run state, with its cp.async operations.
-  [[nodiscard]] ThreadRun& current_run() noexcept { return threads_.current_run(); }
   /// Ends the kernel with a failure and abandons the thread. Reports the finding to the observer.
   [[noreturn]] void end_kernel(EngineFinding finding);
-  [[noreturn]] void end_kernel(std::string message);
-
-  /// True if the address is in the guard page below a thread's stack. Safe in a signal handler.
-  [[nodiscard]] bool is_below_stack(const void* address) const noexcept { return threads_.is_below_stack(address); }
 
  private:
   void begin_block(uint3 block_idx, std::uint64_t linear);
+  void run_ready_threads();
   void end_block();
   void run_threads();
   void run_thread();
@@ -68,6 +68,7 @@ class BlockRunner {
   BlockThreads threads_;
   BlockBarrier barrier_;
   WarpMeetings meetings_;
+  GridBarrier grid_barrier_;
   std::uint64_t steps_without_progress_ = 0;  ///< Steps of threads that may only be waiting for others.
 };
 

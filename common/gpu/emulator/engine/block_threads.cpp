@@ -6,6 +6,15 @@
 #include "emulator/engine/builtin_variables.hpp"
 
 namespace lockstep::emulator {
+namespace {
+
+// Not memcpy: sanitizers would refuse bytes between the variables of a stack.
+void copy_words(std::uint64_t* to, const std::uint64_t* from, std::size_t count) {
+  const volatile std::uint64_t* const source = from;
+  for (std::size_t i = 0; i < count; ++i) to[i] = source[i];
+}
+
+}  // namespace
 
 void BlockThreads::begin_launch(const dim3& block_dim, std::uint64_t seed) {
   const std::uint32_t count = block_dim.x * block_dim.y * block_dim.z;
@@ -33,6 +42,42 @@ void BlockThreads::end_block() {
     pool_.reset();
   }
   set_current_thread(nullptr);
+}
+
+std::vector<SuspendedThread> save_threads(BlockThreads& threads) {
+  std::vector<SuspendedThread> saved(threads.states().size());
+  for (std::size_t thread = 0; thread < saved.size(); ++thread) {
+    SuspendedThread& copy = saved[thread];
+    copy.state = threads.states()[thread];
+    copy.run = threads.runs()[thread];
+    if (copy.run.wait == WaitKind::kEnded) continue;
+    copy.context = copy.run.fiber->context;
+    const std::span<std::byte> used = used_stack(copy.context, copy.run.fiber->stack);
+    copy.stack.resize(used.size() / sizeof(std::uint64_t));
+    copy_words(copy.stack.data(), reinterpret_cast<const std::uint64_t*>(used.data()), copy.stack.size());
+  }
+  return saved;
+}
+
+void BlockThreads::restore(std::span<const SuspendedThread> threads, std::uint64_t block) {
+  begin_block(block);
+  std::vector<Fiber*> fibers;
+  for (std::size_t thread = 0; thread < threads.size(); ++thread) {
+    const SuspendedThread& saved = threads[thread];
+    states_[thread] = saved.state;
+    runs_[thread] = saved.run;
+    if (saved.run.wait == WaitKind::kEnded) {
+      ready_.erase(static_cast<std::uint32_t>(thread));
+      --live_;
+      continue;
+    }
+    Fiber& fiber = *saved.run.fiber;
+    fibers.push_back(&fiber);
+    fiber.context = saved.context;
+    const std::span<std::byte> used = used_stack(fiber.context, fiber.stack);
+    copy_words(reinterpret_cast<std::uint64_t*>(used.data()), saved.stack.data(), saved.stack.size());
+  }
+  pool_.take(fibers);
 }
 
 void BlockThreads::resume() {

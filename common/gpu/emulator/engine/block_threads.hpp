@@ -12,6 +12,14 @@
 
 namespace lockstep::emulator {
 
+/// A thread whose block is set aside: what run() needs to go on, with the used part of its stack.
+struct SuspendedThread {
+  ThreadState state;
+  ThreadRun run;
+  FiberContext context;
+  std::vector<std::uint64_t> stack;  ///< Empty if the thread has ended.
+};
+
 /// The threads of the running block, as fibers of the operating-system thread that calls resume(). This class does not
 /// know what a thread waits for: wait() suspends it, and it runs again after make_ready().
 ///
@@ -29,6 +37,9 @@ class BlockThreads {
   void begin_block(std::uint64_t block);
   /// Abandons threads that have not ended.
   void end_block();
+
+  /// Makes threads of save_threads() the block's; those that have not ended are ready. @param block  Rank in the grid.
+  void restore(std::span<const SuspendedThread> threads, std::uint64_t block);
 
   /// By rank.
   [[nodiscard]] std::span<ThreadState> states() noexcept { return states_; }
@@ -81,5 +92,8 @@ class BlockThreads {
   std::uint32_t current_ = 0;
   std::uint32_t live_ = 0;
 };
+
+/// Copies of all threads of the block, none of which runs. end_block() then frees their stacks for other blocks.
+[[nodiscard]] std::vector<SuspendedThread> save_threads(BlockThreads& threads);
 
 }  // namespace lockstep::emulator

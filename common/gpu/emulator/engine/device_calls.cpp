@@ -31,6 +31,10 @@ void sync_warp(unsigned mask, SourcePlace at) {
 
 unsigned active_mask(SourcePlace at) { return runner_of("__activemask").active_mask(at); }
 
+void sync_grid(SourcePlace at) { runner_of("grid.sync()").grid_barrier().wait(at); }
+
+bool is_cooperative() noexcept { return current_block() != nullptr && current_block()->call->is_cooperative; }
+
 void memory_fence(bool is_whole_device) {
   BlockRunner& runner = runner_of("__threadfence");
   runner.note_possible_spin();
@@ -42,7 +46,8 @@ void yield_thread() { runner_of("__nanosleep").note_possible_spin(); }
 void trap(SourcePlace at) {
   BlockRunner& runner = runner_of("__trap");
   current_thread()->waiting_at = at;
-  runner.end_kernel(concat("a thread called __trap at ", at.file, ":", at.line));
+  runner.kernel().fail(concat("a thread called __trap at ", at.file, ":", at.line));
+  runner.threads().abandon();
 }
 
 long long clock_ticks() { return ++clock_reading; }

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "emulator/cuda/lockstep_emulator/export.h"
 
 namespace lockstep::emulator {
 
@@ -31,3 +32,6 @@ std::byte* dynamic_shared_begin() noexcept {
 }
 
 }  // namespace lockstep::emulator
+
+// Translated sources declare it as a constant, so that reads of it are no accesses of a kernel.
+LOCKSTEP_EMULATOR_API std::byte* lockstep_emulator_shared_memory = lockstep::emulator::dynamic_shared_begin();

@@ -4,10 +4,14 @@
 #include <limits>
 #include <mutex>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "base/environment.hpp"
 #include "base/philox.hpp"
+#include "base/text.hpp"
 #include "emulator/engine/block_runner.hpp"
 #include "emulator/engine/fault_guard.hpp"
 
@@ -46,20 +50,57 @@ class BlockOrder {
   std::uint64_t count_, next_ = 0, step_ = 1;
 };
 
-void run_blocks(BlockRunner& runner, const KernelCall& call, std::uint64_t seed) {
+/// Calls visit(blockIdx, rank) for each block, in the seed's order, until it returns false.
+template <typename Visit>
+void for_each_block(const KernelCall& call, std::uint64_t seed, Visit visit) {
   const std::uint64_t width = call.grid.x, layer = width * call.grid.y, count = layer * call.grid.z;
   BlockOrder order(count, seed);
   for (std::uint64_t index = 0; index < count; ++index) {
     const std::uint64_t block = order.take();
     const uint3 block_idx{static_cast<unsigned>(block % width), static_cast<unsigned>(block % layer / width),
                           static_cast<unsigned>(block / layer)};
-    if (!runner.run_block(block_idx, block)) return;
+    if (!visit(block_idx, block)) return;
+  }
+}
+
+/// Runs a kernel whose blocks wait for one another: all of them up to the first grid.sync(), then up to the next one,
+/// and so on. For an observer each of these phases is a launch, since everything before it is ordered before it.
+void run_cooperatively(BlockRunner& runner, const KernelCall& call, std::uint64_t seed, int device) {
+  std::vector<SuspendedBlock> waiting;
+  std::uint64_t ended = 0;
+  const auto note = [&](std::vector<SuspendedBlock>& all, std::optional<SuspendedBlock> block) {
+    if (block)
+      all.push_back(std::move(*block));
+    else
+      ++ended;
+  };
+  for_each_block(call, seed, [&](uint3 block_idx, std::uint64_t linear) {
+    note(waiting, runner.run_block(block_idx, linear));
+    return !runner.kernel().is_over();
+  });
+  while (!waiting.empty() && !runner.kernel().is_over()) {
+    if (ended > 0) {
+      runner.kernel().fail(
+          concat("deadlock: ", waiting.size(), " blocks wait in grid.sync(), and ", ended, " have ended without it"));
+      return;
+    }
+    if (Observer* const observer = runner.kernel().observer()) {
+      observer->launch_end();
+      observer->launch_begin(call, device);
+    }
+    std::vector<SuspendedBlock> next;
+    for (SuspendedBlock& block : waiting) {
+      note(next, runner.run_block(block.block_idx, block.linear, &block));
+      if (runner.kernel().is_over()) return;
+      block = {};
+    }
+    waiting = std::move(next);
   }
 }
 
 }  // namespace
 
-KernelResult execute(const KernelCall& call, int device, FaultRepair repair) {
+KernelResult execute(const KernelCall& call, int device, FaultRepair repair, SharedVariables variables) {
   std::string message;
   if (const cudaError_t error = check_launch(call, message); error != cudaSuccess) return {false, message, error};
   const std::lock_guard lock(execution_lock());
@@ -70,10 +111,19 @@ KernelResult execute(const KernelCall& call, int device, FaultRepair repair) {
   if (observer != nullptr) observer->launch_begin(call, device);
   {
     const FaultGuard guard(repair);
-    run_blocks(runner, call, seed);
+    if (call.is_cooperative) {
+      if (variables != nullptr) runner.grid_barrier().set_variables(variables(call.function));
+      run_cooperatively(runner, call, seed, device);
+      runner.grid_barrier().set_variables({});
+    } else {
+      for_each_block(call, seed, [&](uint3 block_idx, std::uint64_t linear) {
+        runner.run_block(block_idx, linear);
+        return !runner.kernel().is_over();
+      });
+    }
   }
   if (observer != nullptr) observer->launch_end();
-  runner.end_launch();
+  runner.kernel().end();
   return runner.kernel().result();
 }
 

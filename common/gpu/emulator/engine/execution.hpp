@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "emulator/cuda/driver_types.h"
 #include "emulator/cuda/lockstep_emulator/export.h"
@@ -18,7 +19,8 @@ namespace lockstep::emulator {
 struct KernelResult {
   bool is_ok = true;    ///< False: the device stays in the error state `error`.
   std::string message;  ///< The cause of a failure: deadlock, exception, stack overflow, or too many findings.
-  cudaError_t error = cudaSuccess;  ///< cudaErrorIllegalAddress after a memory fault, else cudaErrorLaunchFailure.
+  cudaError_t error = cudaSuccess;  ///< cudaErrorIllegalAddress after a memory fault, cudaErrorAssert after a failed
+                                    ///< assert, else cudaErrorLaunchFailure.
 };
 
 /// One thread of the running block.
@@ -51,10 +53,15 @@ LOCKSTEP_EMULATOR_API cudaError_t check_launch(const KernelCall& call, std::stri
 /// in a signal handler, on the thread of execute().
 using FaultRepair = bool (*)(const void* address);
 
+/// Finds the static shared memory of the program that holds a kernel.
+using SharedVariables = std::vector<std::span<std::byte>> (*)(const void* function);
+
 /// Runs all of `call` on the calling thread. One kernel runs per process at a time: other callers wait. Never throws:
 /// exceptions of the kernel, deadlocks and the like are returned as results.
-/// @param repair  Opens memory that kernels may touch but the host may not; may be null.
-LOCKSTEP_EMULATOR_API KernelResult execute(const KernelCall& call, int device, FaultRepair repair = nullptr);
+/// @param repair     Opens memory that kernels may touch but the host may not; may be null.
+/// @param variables  For cooperative kernels, whose blocks keep their shared memory while others run; may be null.
+LOCKSTEP_EMULATOR_API KernelResult execute(const KernelCall& call, int device, FaultRepair repair = nullptr,
+                                           SharedVariables variables = nullptr);
 
 /// The running thread, or null outside kernels.
 LOCKSTEP_EMULATOR_API ThreadState* current_thread() noexcept;

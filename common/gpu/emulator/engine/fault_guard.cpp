@@ -56,7 +56,7 @@ class SignalStack {
 
 EngineFinding describe(const Fault& fault, const ThreadPlace& thread) {
   EngineFinding finding{EngineFindingKind::kIllegalAddress, {}, thread.place, {thread}, true, fault.pc};
-  if (BlockRunner::instance().is_below_stack(fault.address)) {
+  if (BlockRunner::instance().threads().is_below_stack(fault.address)) {
     finding.kind = EngineFindingKind::kStackOverflow;
     finding.message = "stack overflow: a thread's local variables and calls need more than 64 KiB";
   } else if (fault.signal == SIGFPE) {

@@ -31,4 +31,14 @@ void prepare_fiber(FiberContext& context, std::span<std::byte> stack, void (*ent
 /// switch.
 void switch_fiber(FiberContext& from, FiberContext& to) noexcept;
 
+/// The bytes of `stack` that a suspended computation may still need.
+[[nodiscard]] inline std::span<std::byte> used_stack([[maybe_unused]] const FiberContext& context,
+                                                     std::span<std::byte> stack) noexcept {
+#if defined(LOCKSTEP_EMULATOR_UCONTEXT)
+  return stack;
+#else
+  return stack.subspan(static_cast<std::size_t>(static_cast<std::byte*>(context.stack_pointer) - stack.data()));
+#endif
+}
+
 }  // namespace lockstep::emulator

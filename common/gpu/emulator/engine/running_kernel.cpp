@@ -34,8 +34,10 @@ void RunningKernel::report(const EngineFinding& finding) {
   const uint3& block = current_block()->block_idx;
   std::string message = concat(finding.message, " (block (", block.x, ",", block.y, ",", block.z, "))");
   for (const ThreadPlace& thread : finding.threads) message += "\n  " + thread_text(thread);
-  const bool is_fault = finding.kind == EngineFindingKind::kIllegalAddress;
-  fail(std::move(message), is_fault ? cudaErrorIllegalAddress : cudaErrorLaunchFailure);
+  cudaError_t error = cudaErrorLaunchFailure;
+  if (finding.kind == EngineFindingKind::kIllegalAddress) error = cudaErrorIllegalAddress;
+  if (finding.kind == EngineFindingKind::kMisalignedAddress) error = cudaErrorMisalignedAddress;
+  fail(std::move(message), error);
 }
 
 void RunningKernel::fail(std::string message, cudaError_t error) {

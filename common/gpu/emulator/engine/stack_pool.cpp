@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <cerrno>
+#include <unordered_set>
 
 #include "base/error.hpp"
 #include "emulator/engine/double_mapping.hpp"
@@ -27,6 +28,11 @@ Fiber& FiberPool::take() {
   Fiber& fiber = *free_.back();
   free_.pop_back();
   return fiber;
+}
+
+void FiberPool::take(std::span<Fiber* const> fibers) {
+  const std::unordered_set<Fiber*> taken(fibers.begin(), fibers.end());
+  std::erase_if(free_, [&](Fiber* fiber) { return taken.contains(fiber); });
 }
 
 void FiberPool::grow() {

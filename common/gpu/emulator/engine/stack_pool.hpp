@@ -25,6 +25,8 @@ class FiberPool {
 
   /// An unused fiber.
   [[nodiscard]] Fiber& take();
+  /// Takes particular fibers, which must be unused.
+  void take(std::span<Fiber* const> fibers);
   /// Returns a fiber, which keeps its position.
   void give_back(Fiber& fiber) { free_.push_back(&fiber); }
   /// Restarts every fiber at `entry`, after a kernel whose threads were abandoned.

@@ -162,16 +162,16 @@ void copy_async(void* to, const void* from, std::size_t bytes, std::size_t read_
   require_alignment(runner, "cp.async to shared memory", to, bytes, at);
   if (read_bytes > 0) require_alignment(runner, "cp.async from global memory", from, bytes, at);
   if (Observer* const observer = runner.kernel().observer()) observer->copy_async_issued(to, from, bytes, at);
-  ThreadRun& run = runner.current_run();
+  ThreadRun& run = runner.threads().current_run();
   run.copies.push_back({to, from, static_cast<std::uint32_t>(bytes),
                         static_cast<std::uint32_t>(std::min(read_bytes, bytes)), run.committed_groups, at});
 }
 
-void copy_async_commit() { ++runner_of("cp.async").current_run().committed_groups; }
+void copy_async_commit() { ++runner_of("cp.async").threads().current_run().committed_groups; }
 
 void copy_async_wait(unsigned most_pending) {
   BlockRunner& runner = runner_of("cp.async");
-  ThreadRun& run = runner.current_run();
+  ThreadRun& run = runner.threads().current_run();
   const auto is_pending = [&](const PendingCopy& copy) { return copy.group + most_pending >= run.committed_groups; };
   const auto first_pending = std::ranges::find_if(run.copies, is_pending);
   for (auto copy = run.copies.begin(); copy != first_pending; ++copy) land(runner, *copy);

@@ -12,6 +12,7 @@ ThreadPlace place_of(const ThreadState& state, const ThreadRun& run) {
   ThreadPlace place{state.thread_idx, state.waiting_at, "runs"};
   if (run.wait == WaitKind::kBarrier) place.doing = "waits in __syncthreads";
   if (run.wait == WaitKind::kActiveMask) place.doing = "waits in __activemask";
+  if (run.wait == WaitKind::kGrid) place.doing = "waits in grid.sync()";
   if (run.wait == WaitKind::kEnded) {
     const bool has_waited = place.place.file != nullptr;
     place.doing = has_waited ? "has ended; its last barrier is" : "has ended without reaching a barrier";

@@ -14,7 +14,7 @@
 namespace lockstep::emulator {
 
 /// Why a thread is suspended.
-enum class WaitKind : std::uint8_t { kNothing, kBarrier, kWarp, kActiveMask, kEnded };
+enum class WaitKind : std::uint8_t { kNothing, kBarrier, kWarp, kActiveMask, kGrid, kEnded };
 
 /// A pending cp.async.
 struct PendingCopy {

@@ -7,6 +7,7 @@
 
 #include "emulator/engine/device_memory.hpp"
 #include "emulator/runtime/api_call.hpp"
+#include "emulator/runtime/capture.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/scheduler.hpp"
 
@@ -54,6 +55,7 @@ cudaError_t cudaGetDevice(int* device) {
 
 cudaError_t cudaDeviceSynchronize() {
   return api_call("cudaDeviceSynchronize", ApiNeeds::kWorkingDevice, [] {
+    refuse_in_captures(current_device());
     Scheduler::instance().wait_device(current_device());
     throw_failure(current_device());
   });
@@ -72,6 +74,42 @@ cudaError_t cudaDeviceReset() {
 
 cudaError_t cudaSetDeviceFlags(unsigned int) {
   return api_call("cudaSetDeviceFlags", ApiNeeds::kDevice, [] {});
+}
+
+cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) {
+  return api_call("cudaInitDevice", ApiNeeds::kDevice, [&] { require_device(device); });
+}
+
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) {
+  return api_call("cudaDeviceSetCacheConfig", ApiNeeds::kDevice, [] {});
+}
+
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) {
+  return api_call("cudaDeviceSetSharedMemConfig", ApiNeeds::kDevice, [] {});
+}
+
+cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+  return api_call("cudaDeviceGetSharedMemConfig", ApiNeeds::kDevice, [&] {
+    api_require(config != nullptr, cudaErrorInvalidValue, "the pointer to the configuration is null");
+    *config = cudaSharedMemBankSizeFourByte;
+  });
+}
+
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* properties) {
+  return api_call("cudaChooseDevice", ApiNeeds::kDevice, [&] {
+    api_require(device != nullptr && properties != nullptr, cudaErrorInvalidValue, "an argument is null");
+    *device = 0;
+  });
+}
+
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int device, int peer) {
+  return api_call("cudaDeviceGetP2PAttribute", ApiNeeds::kDevice, [&] {
+    require_device(device);
+    require_device(peer);
+    api_require(value != nullptr && device != peer, cudaErrorInvalidValue,
+                "the pointer to the value is null, or the two devices are the same");
+    *value = attribute == cudaDevP2PAttrAccessSupported || attribute == cudaDevP2PAttrNativeAtomicSupported ? 1 : 0;
+  });
 }
 
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {

@@ -4,6 +4,7 @@
 
 #include "emulator/cuda/lockstep_emulator/api_stream.h"
 #include "emulator/runtime/api_call.hpp"
+#include "emulator/runtime/capture.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/scheduler.hpp"
 
@@ -12,6 +13,11 @@ namespace {
 using namespace lockstep::emulator;
 
 constexpr unsigned kKnownFlags = cudaEventBlockingSync | cudaEventDisableTiming;
+
+void refuse_captured(const EventState& state) {
+  api_require(!state.record->captured, cudaErrorCapturedEvent,
+              "the event was last recorded in a captured stream, which ran nothing");
+}
 
 }  // namespace
 
@@ -34,6 +40,10 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     api_require(Handles::instance().event(event).device == queue->device, cudaErrorInvalidResourceHandle,
                 "the event was created on another device than the stream: call cudaSetDevice first");
     auto record = std::make_shared<EventRecord>();
+    if (is_captured(*queue)) {
+      record->captured = mark_capture(*queue);
+      return Handles::instance().set_record(event, std::move(record));
+    }
     Operation stamp;
     stamp.name = "cudaEventRecord";
     stamp.runs_on_failed_device = true;
@@ -54,6 +64,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   return api_call("cudaEventQuery", ApiNeeds::kWorkingDevice, [&] {
     const EventState state = Handles::instance().event(event);
     if (!state.record) return;
+    refuse_captured(state);
     if (!Scheduler::instance().is_reached(state.record->point)) throw ApiError{cudaErrorNotReady, ""};
     throw_failure(state.device);
   });
@@ -63,6 +74,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return api_call("cudaEventSynchronize", ApiNeeds::kWorkingDevice, [&] {
     const EventState state = Handles::instance().event(event);
     if (!state.record) return;
+    refuse_captured(state);
     Scheduler::instance().wait(state.record->point);
     throw_failure(state.device);
   });
@@ -78,6 +90,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
     api_require(from.device == to.device, cudaErrorInvalidResourceHandle, "the events belong to two devices");
     api_require(from.record && to.record, cudaErrorInvalidResourceHandle, "an event was never recorded");
     for (const EventState& state : {from, to}) {
+      refuse_captured(state);
       if (!Scheduler::instance().is_reached(state.record->point)) throw ApiError{cudaErrorNotReady, ""};
     }
     const std::chrono::duration<float, std::milli> elapsed = to.record->when - from.record->when;

@@ -6,6 +6,7 @@
 #include "emulator/checker/shadow.hpp"
 #include "emulator/engine/device_memory.hpp"
 #include "emulator/runtime/api_call.hpp"
+#include "emulator/runtime/capture.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/host_memory.hpp"
 #include "emulator/runtime/reports.hpp"
@@ -64,7 +65,9 @@ cudaError_t allocate_device(void** pointer, size_t bytes, SourcePlace place) {
 cudaError_t allocate_device_async(void** pointer, size_t bytes, cudaStream_t stream, SourcePlace place) {
   return api_call("cudaMallocAsync", ApiNeeds::kWorkingDevice, [&] {
     require_pointer(pointer);
-    const int device = Handles::instance().queue(stream)->device;
+    const auto queue = Handles::instance().queue(stream);
+    refuse_in_capture(*queue);
+    const int device = queue->device;
     *pointer = nullptr;
     if (bytes > 0) *pointer = give(allocate_when_possible(bytes, device, place), bytes, device);
   });
@@ -118,7 +121,9 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
       free_block(pointer);
       return cudaSuccess;
     };
-    Scheduler::instance().enqueue(Handles::instance().queue(stream), std::move(free));
+    const auto queue = Handles::instance().queue(stream);
+    refuse_in_capture(*queue);
+    Scheduler::instance().enqueue(queue, std::move(free));
   });
 }
 
@@ -157,6 +162,15 @@ cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer, 
     api_require(flags == 0 && HostMemory::instance().find(host_pointer), cudaErrorInvalidValue,
                 "the memory is not pinned, or flags are not 0");
     *device_pointer = host_pointer;
+  });
+}
+
+cudaError_t cudaHostGetFlags(unsigned int* flags, void* host_pointer) {
+  return api_call("cudaHostGetFlags", ApiNeeds::kWorkingDevice, [&] {
+    require_pointer(flags);
+    api_require(HostMemory::instance().find(host_pointer).has_value(), cudaErrorInvalidValue,
+                "the memory is not pinned");
+    *flags = cudaHostAllocMapped;
   });
 }
 

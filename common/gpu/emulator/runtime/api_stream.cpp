@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "emulator/runtime/api_call.hpp"
+#include "emulator/runtime/capture.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/scheduler.hpp"
 
@@ -10,15 +11,10 @@ namespace {
 
 using namespace lockstep::emulator;
 
-constexpr const char* kNoGraphs = "the emulator has no graphs: issue the operations to the stream instead";
-
-cudaError_t not_supported(const char* call) {
-  return api_call(call, ApiNeeds::kDevice, [] { throw ApiError{cudaErrorNotSupported, kNoGraphs}; });
-}
-
 // The end of all work that the stream stands for: the legacy default stream includes the blocking ones.
 Point end_of(cudaStream_t stream) {
   const auto queue = Handles::instance().queue(stream);
+  refuse_in_capture(*queue);
   if (queue->kind != StreamKind::kLegacy) return Scheduler::instance().tail(queue);
   return Scheduler::instance().enqueue(queue, Operation{});
 }
@@ -58,7 +54,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return api_call("cudaStreamQuery", ApiNeeds::kWorkingDevice, [&] {
-    const Point end = Scheduler::instance().tail(Handles::instance().queue(stream));
+    const auto queue = Handles::instance().queue(stream);
+    refuse_in_capture(*queue);
+    const Point end = Scheduler::instance().tail(queue);
     if (!Scheduler::instance().is_reached(end)) throw ApiError{cudaErrorNotReady, ""};
     throw_failure(end.queue->device);
   });
@@ -69,6 +67,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     api_require(flags == cudaEventWaitDefault, cudaErrorInvalidValue, "flags are cudaEventWaitDefault");
     const EventState state = Handles::instance().event(event);
     const auto queue = Handles::instance().queue(stream);
+    if (state.record && state.record->captured) return join_capture(*queue, *state.record->captured);
+    api_require(!state.record || !is_captured(*queue), cudaErrorStreamCaptureIsolation,
+                "the stream is captured, and the event was recorded outside the capture");
     if (!state.record) return;
     Operation wait;
     wait.name = "cudaStreamWaitEvent";
@@ -109,7 +110,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
       function(user_data);
       return cudaSuccess;
     };
-    Scheduler::instance().enqueue(Handles::instance().queue(stream), std::move(call));
+    issue(Handles::instance().queue(stream), std::move(call));
   });
 }
 
@@ -126,24 +127,6 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
       callback(stream, Scheduler::instance().failure(device), user_data);
       return cudaSuccess;
     };
-    Scheduler::instance().enqueue(queue, std::move(call));
-  });
-}
-
-cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
-  return not_supported("cudaStreamBeginCapture");
-}
-cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t*) { return not_supported("cudaStreamEndCapture"); }
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t*, cudaGraph_t, unsigned long long) {
-  return not_supported("cudaGraphInstantiate");
-}
-cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t) { return not_supported("cudaGraphLaunch"); }
-cudaError_t cudaGraphDestroy(cudaGraph_t) { return not_supported("cudaGraphDestroy"); }
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) { return not_supported("cudaGraphExecDestroy"); }
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
-  return api_call("cudaStreamIsCapturing", ApiNeeds::kDevice, [&] {
-    api_require(status != nullptr, cudaErrorInvalidValue, "the pointer to the status is null");
-    *status = cudaStreamCaptureStatusNone;
+    issue(queue, std::move(call));
   });
 }

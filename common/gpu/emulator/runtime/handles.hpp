@@ -5,9 +5,11 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "emulator/runtime/capture.hpp"
 #include "emulator/runtime/operation.hpp"
 
 namespace lockstep::emulator {
@@ -16,6 +18,7 @@ namespace lockstep::emulator {
 struct EventRecord {
   Point point;
   std::chrono::steady_clock::time_point when{};  ///< Set before the point is reached.
+  std::optional<CaptureMark> captured;           ///< If the stream was captured: the record is of no time.
 };
 
 /// The runtime's view of an event.

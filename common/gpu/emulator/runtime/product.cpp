@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "emulator/runtime/scheduler.hpp"
+#include "emulator/runtime/capture.hpp"
 
 namespace lockstep::emulator {
 namespace {
@@ -65,7 +65,7 @@ void enqueue(const Product& product, const std::shared_ptr<StreamQueue>& queue) 
   add_access(operation, product, product.b, false);
   add_access(operation, product, product.d, true);
   operation.run = [product] { return compute(product); };
-  Scheduler::instance().enqueue(queue, std::move(operation));
+  issue(queue, std::move(operation));
 }
 
 }  // namespace lockstep::emulator

@@ -10,6 +10,7 @@
 #include "emulator/checker/shadow.hpp"
 #include "emulator/engine/device_memory.hpp"
 #include "emulator/runtime/api_call.hpp"
+#include "emulator/runtime/capture.hpp"
 #include "emulator/runtime/host_memory.hpp"
 #include "emulator/runtime/reports.hpp"
 #include "emulator/runtime/scheduler.hpp"
@@ -159,30 +160,40 @@ void transfer(Transfer copy, cudaMemcpyKind kind, const std::shared_ptr<StreamQu
   require_inside(copy.from, span_bytes(copy.from_pitch, copy));
   const bool is_between_devices = is_of_device(to) && is_of_device(from);
   const bool is_between_hosts = !is_of_device(to) && !is_of_device(from);
+  const bool is_recorded = is_captured(*queue);  // then nothing is copied now, and nothing waited for
   const bool must_wait =
       waits == HostWaits::kAsSynchronousCall ? !is_between_devices : to == MemoryPlace::kPageable || is_between_hosts;
-  const bool is_staged = from == MemoryPlace::kPageable && !must_wait;
-  finish(Scheduler::instance().enqueue(queue, make_operation(copy, is_staged)), must_wait);
+  const bool is_staged = from == MemoryPlace::kPageable && !must_wait && !is_recorded;
+  finish(issue(queue, make_operation(copy, is_staged)), must_wait && !is_recorded);
+}
+
+void set_rows(const char* name, SourcePlace place, void* pointer, std::size_t pitch, int value, std::size_t width,
+              std::size_t height, const std::shared_ptr<StreamQueue>& queue, HostWaits waits) {
+  if (width == 0 || height == 0) return;
+  const MemoryPlace where = place_of(pointer);
+  api_require(pointer != nullptr && where != MemoryPlace::kPageable, cudaErrorInvalidValue,
+              "the memory is neither a device's nor pinned");
+  api_require(height == 1 || pitch >= width, cudaErrorInvalidPitchValue, "the pitch is smaller than a row");
+  require_inside(pointer, (height - 1) * pitch + width);
+  auto* const first = static_cast<std::byte*>(pointer);
+  Operation set;
+  set.name = name;
+  set.place = place;
+  if (height == 1) set.accesses.push_back({first, width, true});  // rows with gaps may interleave with another call's
+  set.run = [=] {
+    for (std::size_t row = 0; row < height; ++row) {
+      std::memset(alias_of(first) + row * pitch, value, width);
+      host_wrote(first + row * pitch, width);
+    }
+    return cudaSuccess;
+  };
+  const Point end = issue(queue, std::move(set));
+  finish(end, waits == HostWaits::kAsSynchronousCall && where != MemoryPlace::kDevice);
 }
 
 void set_bytes(const char* name, SourcePlace place, void* pointer, int value, std::size_t bytes,
                const std::shared_ptr<StreamQueue>& queue, HostWaits waits) {
-  if (bytes == 0) return;
-  const MemoryPlace where = place_of(pointer);
-  api_require(pointer != nullptr && where != MemoryPlace::kPageable, cudaErrorInvalidValue,
-              "the memory is neither a device's nor pinned");
-  require_inside(pointer, bytes);
-  Operation set;
-  set.name = name;
-  set.place = place;
-  set.accesses.push_back({static_cast<std::byte*>(pointer), bytes, true});
-  set.run = [=] {
-    std::memset(alias_of(pointer), value, bytes);
-    host_wrote(pointer, bytes);
-    return cudaSuccess;
-  };
-  const Point end = Scheduler::instance().enqueue(queue, std::move(set));
-  finish(end, waits == HostWaits::kAsSynchronousCall && where != MemoryPlace::kDevice);
+  set_rows(name, place, pointer, bytes, value, bytes, 1, queue, waits);
 }
 
 }  // namespace lockstep::emulator

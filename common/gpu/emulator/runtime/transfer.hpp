@@ -53,6 +53,10 @@ void transfer(Transfer copy, cudaMemcpyKind kind, const std::shared_ptr<StreamQu
 void set_bytes(const char* name, SourcePlace place, void* pointer, int value, std::size_t bytes,
                const std::shared_ptr<StreamQueue>& queue, HostWaits waits);
 
+/// The same for `height` rows of `width` bytes that are a pitch apart.
+void set_rows(const char* name, SourcePlace place, void* pointer, std::size_t pitch, int value, std::size_t width,
+              std::size_t height, const std::shared_ptr<StreamQueue>& queue, HostWaits waits);
+
 /// @throws ApiError  The address is of device or pinned memory, but the bytes are not all inside one live allocation.
 void require_inside(const void* address, std::size_t bytes);
 

@@ -44,8 +44,8 @@ struct Declarations {
 /// Adds the kernels of another file.
 void merge_kernels(KernelNames& all, const KernelNames& more);
 
-/// Rejects features that the emulator lacks (inline PTX, cooperative groups, textures, graphs, libraries of device
-/// code), unless they are in a part that only nvcc compiles: under `#ifdef __CUDACC__` or `#if __CUDA_ARCH__ >= 800`.
+/// Rejects features that the emulator lacks (inline PTX, textures, clusters of blocks, libraries of device code),
+/// unless they are in a part that only nvcc compiles: under `#ifdef __CUDACC__` or `#if __CUDA_ARCH__ >= 800`.
 /// @param file  For the message. @throws FormatError  "file:line:column: error: what, and what to use instead".
 void reject_unsupported(std::string_view source, std::string_view file);
 

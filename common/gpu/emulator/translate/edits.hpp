@@ -31,4 +31,7 @@ void find_launches(const Subject& subject, const Stream& stream, Edits& edits);
 // Adds edits for `extern __shared__` arrays in `stream`. Throws FormatError.
 void find_shared_arrays(const Subject& subject, const Stream& stream, Edits& edits);
 
+// Adds edits for kernels' addresses that are cast to void* in `stream`.
+void find_kernel_pointers(const Subject& subject, const Stream& stream, Edits& edits);
+
 }  // namespace lockstep::translate

@@ -54,7 +54,8 @@ struct Declaration {
   std::size_t begin = 0;  // index of its first token
   std::size_t end = 0;    // index of its ";"
   std::size_t name = 0;
-  std::string type;  // of an element, including the array's further dimensions
+  std::string type;     // of an element
+  std::string further;  // the array's further dimensions, such as "[32][4]"
 };
 
 class ArrayFinder {
@@ -69,6 +70,7 @@ class ArrayFinder {
     Scope scope;
     for (std::size_t i = body_begin(stream_); i < stream_.size(); ++i) {
       scope.see(stream_, i);
+      if (is_word(stream_, i, "__constant__")) drop_static(i);
       if (!is_word(stream_, i, "__shared__")) continue;
       const auto declaration = read(is_macro_ ? body_begin(stream_) : scope.statement(), i);
       if (!declaration) {
@@ -129,7 +131,8 @@ class ArrayFinder {
     }
     declaration.name = bracket - 1;
     type.pop_back();  // the name
-    declaration.type = one_line(type) + further_dimensions(bracket, declaration.end);
+    declaration.type = one_line(type);
+    declaration.further = further_dimensions(bracket, declaration.end);
   }
 
   // For `[][32][4]`, the "[32][4]".
@@ -145,24 +148,40 @@ class ArrayFinder {
     return one_line(std::span(stream_).subspan(*close + 1, end - *close - 1));
   }
 
-  // `__shared__` is `static` for the host: `static` must not precede it too, and alignas() must not follow it.
-  void adapt_words(std::size_t shared) {
-    if (shared > 0 && is_word(stream_, shared - 1, "static")) {
-      edits_.push_back({stream_[shared - 1].begin, stream_[shared - 1].text.size(), ""});
+  // `__shared__` and `__constant__` are `static` for the host: `static` must not stand beside them too.
+  void drop_static(std::size_t qualifier) {
+    for (const std::size_t beside : {qualifier - 1, qualifier + 1}) {
+      if (beside >= stream_.size() || !is_word(stream_, beside, "static")) continue;
+      edits_.push_back({stream_[beside].begin, stream_[beside].text.size(), ""});
     }
+  }
+
+  // Nor may alignas() follow `__shared__`.
+  void adapt_words(std::size_t shared) {
+    drop_static(shared);
     if (is_word(stream_, shared + 1, "alignas")) {
       edits_.push_back({stream_[shared + 1].begin, stream_[shared + 1].text.size(), "__align__"});
     }
   }
 
+  [[nodiscard]] std::string block_pointer(const Declaration& declaration) const {
+    return concat("auto* ", stream_[declaration.name].text, " = ::lockstep::emulator::dynamic_shared<",
+                  declaration.type, declaration.further, ">()");
+  }
+
+  // A name for the engine's own pointer: reads of an `extern` constant are no accesses that the checker sees.
+  [[nodiscard]] std::string namespace_pointer(const Declaration& declaration) const {
+    const std::string_view name = stream_[declaration.name].text;
+    const std::string declared = declaration.further.empty()
+                                     ? concat(declaration.type, "* const ", name)
+                                     : concat(declaration.type, " (*const ", name, ")", declaration.further);
+    return concat("extern ", declared, " __asm__(\"lockstep_emulator_shared_memory\")");
+  }
+
   void replace(const Declaration& declaration, bool is_in_block) {
     const std::size_t begin = stream_[declaration.begin].begin;
     const std::size_t end = stream_[declaration.end - 1].end();
-    const std::string_view name = stream_[declaration.name].text;
-    std::string text =
-        is_in_block
-            ? concat("auto* ", name, " = ::lockstep::emulator::dynamic_shared<", declaration.type, ">()")
-            : concat("static constexpr ::lockstep::emulator::DynamicShared<", declaration.type, "> ", name, "{}");
+    std::string text = is_in_block ? block_pointer(declaration) : namespace_pointer(declaration);
     // Keeps the positions of all later lines. A literal in the type contains its line breaks.
     const auto lines = std::ranges::count(subject_.source.substr(begin, end - begin), '\n');
     for (auto line = std::ranges::count(text, '\n'); line < lines; ++line) text += is_macro_ ? "\\\n" : "\n";

@@ -42,7 +42,7 @@ class Tree {
                                                       translate_source(node.source, surroundings(node)));
       write_file(node.output, text);
     }
-    return {order_, !kernels_.empty(), nodes_.at(root_).declarations.has_main};
+    return {order_, nodes_.at(root_).declarations.has_main};
   }
 
  private:

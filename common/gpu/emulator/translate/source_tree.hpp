@@ -10,9 +10,8 @@ namespace lockstep::translate {
 /// Result of translating files.
 struct TranslatedTree {
   std::vector<std::filesystem::path>
-      inputs;               ///< The source, then all files that it includes by quotes, directly or not.
-  bool has_kernel = false;  ///< At least one file declares a kernel.
-  bool has_main = false;    ///< The source itself has a main().
+      inputs;             ///< The source, then all files that it includes by quotes, directly or not.
+  bool has_main = false;  ///< The source itself has a main().
 };
 
 /// Writes the C++ of `source` to `output`, and that of headers that need translation below "<output>.headers/".

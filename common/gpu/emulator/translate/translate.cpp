@@ -39,6 +39,7 @@ std::string translate_source(std::string_view source, const Surroundings& surrou
   for (const Stream& stream : split_streams(split_tokens(source))) {
     find_launches(subject, stream, edits);
     find_shared_arrays(subject, stream, edits);
+    find_kernel_pointers(subject, stream, edits);
   }
   find_inclusions(source, surroundings, edits);
   return apply(source, std::move(edits));

@@ -7,6 +7,8 @@
 ///     kernel<float><<<grid, block>>>(x, 3);
 ///     ::lockstep::emulator::launch_function({__FILE__, __LINE__}, "kernel<float>", kernel<float>, grid, block)(x, 3);
 ///
+/// A kernel's address that is cast to void* is passed through known_kernel(), so that cudaLaunchKernel() can call it.
+///
 /// A kernel with deduced template arguments, or an overloaded one, has no address at this point: it is passed as a
 /// generic lambda to launch_call(), which calls it with the unconverted arguments.
 #include <map>

@@ -14,12 +14,19 @@ struct Feature {
   std::string_view instead;  // the alternative
 };
 
+// Headers that the emulator has, among families that it lacks otherwise.
+constexpr std::array<std::string_view, 6> kKnownHeaders = {"cub/cub.cuh",
+                                                           "cub/block/block_reduce.cuh",
+                                                           "cub/block/block_scan.cuh",
+                                                           "cub/warp/warp_reduce.cuh",
+                                                           "cub/warp/warp_scan.cuh",
+                                                           "cuda/pipeline"};
+
 constexpr std::array kHeaders = {
-    Feature{"cooperative_groups", "cooperative groups",
-            "use __syncthreads(), __syncwarp() and the warp functions that end in _sync"},
-    Feature{"cub/", "CUB", "write the reduction, scan or sort as a kernel, or use chapter 04's"},
+    Feature{"cub/", "such part of CUB",
+            "use BlockReduce, BlockScan, WarpReduce or WarpScan of <cub/cub.cuh>, or write it as a kernel"},
     Feature{"thrust/", "Thrust", "write the loop as a kernel and use cudaMalloc and cudaMemcpy"},
-    Feature{"cuda/", "libcu++", "use the atomics, fences and barriers of plain CUDA C++"},
+    Feature{"cuda/", "such part of libcu++", "use the atomics, fences and barriers of plain CUDA C++"},
     Feature{"mma.h", "nvcuda::wmma", "use mma_m16n8k16_bf16 of device/tensor_core.hpp"},
     Feature{"curand", "cuRAND", "write a counter-based generator such as Philox in the kernel"},
     Feature{"cufft", "cuFFT", "run this program on a GPU"},
@@ -30,27 +37,32 @@ constexpr std::array kHeaders = {
     Feature{"cute/", "CuTe", "run this program on a GPU"},
 };
 
+constexpr std::string_view kInsteadOfTextures =
+    "read a const pointer to global memory by index, and clamp or wrap the index as the texture would";
+
 constexpr std::array kWords = {
     Feature{"asm", "inline PTX", "call a function that does the same in C++"},
     Feature{"__asm__", "inline PTX", "call a function that does the same in C++"},
-    Feature{"cooperative_groups", "cooperative groups",
-            "use __syncthreads(), __syncwarp() and the warp functions that end in _sync"},
-    Feature{"cudaLaunchCooperativeKernel", "a launch whose blocks wait for one another",
-            "split the kernel where its blocks meet"},
-    Feature{"cudaTextureObject_t", "textures", "read the array in global memory by index"},
+    Feature{"cudaTextureObject_t", "textures", kInsteadOfTextures},
+    Feature{"cudaCreateTextureObject", "textures", kInsteadOfTextures},
+    Feature{"cudaBindTexture", "textures", kInsteadOfTextures},
+    Feature{"cudaMallocArray", "CUDA arrays", kInsteadOfTextures},
+    Feature{"cudaMalloc3DArray", "CUDA arrays", kInsteadOfTextures},
     Feature{"cudaSurfaceObject_t", "surfaces", "write the array in global memory by index"},
-    Feature{"cudaCreateTextureObject", "textures", "read the array in global memory by index"},
-    Feature{"cudaBindTexture", "textures", "read the array in global memory by index"},
-    Feature{"cudaGraph", "CUDA graphs", "enqueue the same operations on a stream"},
-    Feature{"cudaStreamBeginCapture", "CUDA graphs", "enqueue the same operations on a stream"},
-    Feature{"__cluster_dims__", "thread block clusters", "exchange data between blocks through global memory"},
-    Feature{"__managed__", "managed memory", "use cudaMalloc and cudaMemcpy"},
     Feature{"__surface__", "surfaces", "write the array in global memory by index"},
+    Feature{"cudaGraphAdd", "graphs made of nodes", "capture a stream with cudaStreamBeginCapture instead"},
+    Feature{"__cluster_dims__", "thread block clusters", "exchange data between blocks through global memory"},
+    Feature{"this_cluster", "thread block clusters", "exchange data between blocks through global memory"},
+    Feature{"cudaLaunchCooperativeKernelMultiDevice", "a launch on several devices",
+            "launch one kernel on each device and order them by events"},
 };
 
 bool starts_one(const Feature& feature, const Token& token) {
-  if (token.kind == TokenKind::kHeaderName) return token.text.substr(1).starts_with(feature.start);
-  const bool is_family = feature.start == "cudaGraph" || feature.start == "cudaBindTexture";
+  if (token.kind == TokenKind::kHeaderName) {
+    const std::string_view name = token.text.substr(1, token.text.size() - 2);
+    return name.starts_with(feature.start) && std::ranges::find(kKnownHeaders, name) == kKnownHeaders.end();
+  }
+  const bool is_family = feature.start == "cudaBindTexture" || feature.start == "cudaGraphAdd";
   return is_family ? token.text.starts_with(feature.start) : token.text == feature.start;
 }
 

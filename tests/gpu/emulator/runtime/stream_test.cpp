@@ -226,7 +226,7 @@ TEST_CASE_METHOD(Fixture, "A new stream has the handle of the one destroyed last
   CHECK(cudaStreamDestroy(second) == cudaSuccess);
 }
 
-TEST_CASE_METHOD(Fixture, "Streams tell what they were created with, and graphs do not exist", "[emulator]") {
+TEST_CASE_METHOD(Fixture, "Streams tell what they were created with", "[emulator]") {
   unsigned flags = 99;
   int priority = 99;
   cudaStream_t stream = nullptr;
@@ -235,9 +235,74 @@ TEST_CASE_METHOD(Fixture, "Streams tell what they were created with, and graphs 
   CHECK(cudaStreamGetPriority(stream, &priority) == cudaSuccess);
   CHECK(flags == cudaStreamNonBlocking);
   CHECK(priority == -1);
-  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaErrorNotSupported);
   CHECK(cudaStreamCreateWithFlags(&stream, 12) == cudaErrorInvalidValue);
   CHECK(cudaStreamDestroy(stream) == cudaSuccess);
+}
+
+TEST_CASE_METHOD(Fixture, "A graph runs what was captured, as often as it is launched, and the capture runs nothing",
+                 "[emulator]") {
+  std::vector<float> host(kCount, 5.0F);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  cudaStreamCaptureStatus status{};
+  REQUIRE(test::fill(x, 1.0F, kCount, blocking) == cudaSuccess);
+  REQUIRE(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  CHECK(cudaStreamIsCapturing(blocking, &status) == cudaSuccess);
+  CHECK(status == cudaStreamCaptureStatusActive);
+  CHECK(test::add(x, 2.0F, kCount, 1, blocking) == cudaSuccess);
+  CHECK(cudaMemcpyAsync(host.data(), x, kBytes, cudaMemcpyDeviceToHost, blocking) == cudaSuccess);
+  CHECK(cudaMemcpyAsync(y, host.data(), kBytes, cudaMemcpyHostToDevice, blocking) == cudaSuccess);
+  REQUIRE(cudaStreamEndCapture(blocking, &graph) == cudaSuccess);
+  CHECK(cudaStreamIsCapturing(blocking, &status) == cudaSuccess);
+  CHECK(status == cudaStreamCaptureStatusNone);
+  REQUIRE(cudaStreamSynchronize(blocking) == cudaSuccess);
+  CHECK(host == std::vector<float>(kCount, 5.0F));
+  REQUIRE(cudaGraphInstantiate(&executable, graph) == cudaSuccess);
+  REQUIRE(cudaGraphDestroy(graph) == cudaSuccess);
+  for (int launch = 1; launch <= 3; ++launch) {
+    REQUIRE(cudaGraphLaunch(executable, free_running) == cudaSuccess);
+    REQUIRE(cudaStreamSynchronize(free_running) == cudaSuccess);
+    CHECK(host == std::vector<float>(kCount, 1.0F + 2.0F * static_cast<float>(launch)));
+  }
+  std::vector<float> copied(kCount);
+  CHECK(cudaMemcpy(copied.data(), y, kBytes, cudaMemcpyDeviceToHost) == cudaSuccess);
+  CHECK(copied == host);  // the copy to the device read host memory when the graph ran, not when it was captured
+  CHECK(cudaGraphExecDestroy(executable) == cudaSuccess);
+  CHECK(cudaGraphLaunch(executable, blocking) == cudaErrorInvalidValue);
+  CHECK(cudaGraphDestroy(graph) == cudaErrorInvalidValue);
+}
+
+TEST_CASE_METHOD(Fixture, "A call that a capture cannot hold is an error and ends it", "[emulator]") {
+  cudaGraph_t graph = nullptr;
+  const auto begin = [&] { REQUIRE(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeGlobal) == cudaSuccess); };
+  CHECK(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal) == cudaErrorStreamCaptureUnsupported);
+  CHECK(cudaStreamEndCapture(blocking, &graph) == cudaErrorStreamCaptureUnmatched);
+  begin();
+  CHECK(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeGlobal) == cudaErrorInvalidValue);
+  CHECK(cudaStreamSynchronize(blocking) == cudaErrorStreamCaptureUnsupported);
+  CHECK(test::fill(x, 1.0F, kCount, blocking) == cudaErrorStreamCaptureInvalidated);
+  CHECK(cudaStreamEndCapture(blocking, &graph) == cudaErrorStreamCaptureInvalidated);
+  CHECK(graph == nullptr);
+  begin();
+  CHECK(cudaDeviceSynchronize() == cudaErrorStreamCaptureUnsupported);
+  CHECK(cudaStreamEndCapture(blocking, &graph) == cudaErrorStreamCaptureInvalidated);
+  begin();
+  CHECK(cudaMemset(x, 0, kBytes) == cudaErrorStreamCaptureImplicit);
+  CHECK(cudaStreamEndCapture(blocking, &graph) == cudaErrorStreamCaptureInvalidated);
+  begin();
+  CHECK(cudaEventRecord(event, blocking) == cudaSuccess);
+  CHECK(cudaEventSynchronize(event) == cudaErrorCapturedEvent);
+  CHECK(cudaStreamWaitEvent(free_running, event) == cudaSuccess);
+  CHECK(test::fill(x, 1.0F, kCount, free_running) == cudaSuccess);
+  CHECK(cudaStreamEndCapture(free_running, &graph) == cudaErrorStreamCaptureUnmatched);
+  CHECK(cudaStreamEndCapture(blocking, &graph) == cudaErrorStreamCaptureUnjoined);
+  CHECK(cudaStreamWaitEvent(free_running, event) == cudaErrorStreamCaptureIsolation);
+  CHECK(cudaEventRecord(event, free_running) == cudaSuccess);
+  begin();
+  CHECK(cudaStreamWaitEvent(blocking, event) == cudaErrorStreamCaptureIsolation);
+  CHECK(cudaStreamEndCapture(blocking, &graph) == cudaSuccess);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
 }
 
 TEST_CASE_METHOD(Fixture, "Streams can be used from several threads at once", "[emulator]") {

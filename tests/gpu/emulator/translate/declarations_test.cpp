@@ -1,5 +1,7 @@
 #include "emulator/translate/declarations.hpp"
 
+#include <string>
+
 #include "base/error.hpp"
 #include "support/catch.hpp"
 
@@ -49,14 +51,23 @@ TEST_CASE("what the emulator lacks is refused with its place and what to do inst
     const char* message;
   };
   for (const Case& wrong :
-       {Case{"#include <cub/cub.cuh>", "k.cu:1:10: error: the emulator has no CUB (<cub/cub.cuh>)"},
-        Case{"#include <cooperative_groups.h>", "no cooperative groups"}, Case{"#include <thrust/sort.h>", "no Thrust"},
-        Case{"#include <mma.h>", "use mma_m16n8k16_bf16"},
+       {Case{"#include <cuda/std/span>",
+             "k.cu:1:10: error: the emulator has no such part of libcu++ (<cuda/std/span>)"},
+        Case{"#include <cub/device/device_reduce.cuh>", "no such part of CUB"},
+        Case{"#include <thrust/sort.h>", "no Thrust"}, Case{"#include <mma.h>", "use mma_m16n8k16_bf16"},
         Case{"int x;\n  asm volatile(\"mov\");", "k.cu:2:3: error: the emulator has no inline PTX (asm)"},
-        Case{"cudaTextureObject_t t;", "no textures"}, Case{"cudaGraphLaunch(g, s);", "no CUDA graphs"},
+        Case{"cudaTextureObject_t t;", "no textures"}, Case{"cg::this_cluster();", "no thread block clusters"},
+        Case{"cudaGraphAddKernelNode(&n, g, 0, 0, &p);", "no graphs made of nodes"},
         Case{"#ifndef __CUDACC__\nasm(\"\");\n#endif", "k.cu:2:1: error"},
         Case{"#ifdef __CUDACC__\n#else\nasm(\"\");\n#endif", "k.cu:3:1: error"}}) {
     CHECK_THROWS_WITH(reject_unsupported(wrong.source, "k.cu"), ContainsSubstring(wrong.message));
+  }
+}
+
+TEST_CASE("the parts of libraries that the emulator has are not refused", "[emulator]") {
+  for (const std::string header :
+       {"cooperative_groups.h", "cooperative_groups/reduce.h", "cub/cub.cuh", "cuda/pipeline"}) {
+    CHECK_NOTHROW(reject_unsupported("#include <" + header + ">", "k.cu"));
   }
 }
 

@@ -119,14 +119,31 @@ TEST_CASE("an array of dynamic shared memory becomes a pointer", "[emulator]") {
   CHECK(translate(inside("__shared__ float s[32];")) == inside("__shared__ float s[32];"));
   CHECK(translate(inside("__shared__ alignas(16) float s[32];")) == inside("__shared__ __align__(16) float s[32];"));
   CHECK(translate(inside("static __shared__ int s;")) == inside(" __shared__ int s;"));
+  CHECK(translate("static __constant__ int c[3];") == " __constant__ int c[3];");
 }
 
-TEST_CASE("at namespace scope the array is an object that converts to the pointer", "[emulator]") {
-  const std::string object = "static constexpr ::lockstep::emulator::DynamicShared<float> s{};";
+TEST_CASE("at namespace scope the array is the engine's own pointer", "[emulator]") {
+  const std::string object = "extern float* const s __asm__(\"lockstep_emulator_shared_memory\");";
   for (const std::string start : {"", "namespace a::b { ", "extern \"C\" { ", "inline namespace c { void f() {} "}) {
     CHECK(translate(start + "extern __shared__ float s[];") == start + object);
   }
   CHECK(translate("struct A { void f() { extern __shared__ float s[]; } };").find("auto* s") != std::string::npos);
+}
+
+TEST_CASE("a kernel's address that becomes a void* says how to call it", "[emulator]") {
+  const auto known = [](const std::string& name) {
+    return "::lockstep::emulator::known_kernel(\"" + name + "\", " + name + ")";
+  };
+  CHECK(translate(kPlain + "f((void*)k, 1);") == kPlain + "f((void*)" + known("k") + ", 1);");
+  CHECK(translate(kPlain + "p = (const void *)&k;") ==
+        kPlain + "p = (const void *)::lockstep::emulator::known_kernel(\"k\", &k);");
+  CHECK(translate(kPlain + "f(reinterpret_cast<void*>(k));") ==
+        kPlain + "f(reinterpret_cast<void*>(" + known("k") + "));");
+  CHECK(translate(kTemplate + "f((void*)a::k<float, 4>, 1);") ==
+        kTemplate + "f((void*)" + known("a::k<float, 4>") + ", 1);");
+  for (const std::string& other : {kPlain + "f((void*)k2, (void*)k[1], (int*)k);", kTemplate + "f((void*)k, 1);"}) {
+    CHECK(translate(other) == other);
+  }
 }
 
 TEST_CASE("what cannot be translated is refused with its place", "[emulator]") {

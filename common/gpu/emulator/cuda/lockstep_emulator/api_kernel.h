@@ -1,18 +1,12 @@
 #pragma once
 /// @file
 /// Kernel functions of the runtime's C API.
-#include <memory>
-#include <tuple>
-#include <utility>
-
 #include "export.h"
-#include "kernel_call.h"
+#include "kernel_pointer.h"
 #include "runtime_types.h"
 
 namespace lockstep::emulator {
 
-/// Checks the launch and issues it to its stream. An error also becomes the last error for cudaGetLastError().
-LOCKSTEP_EMULATOR_API cudaError_t enqueue_kernel(KernelCall call, cudaStream_t stream);
 /// cudaFuncSetAttribute.
 LOCKSTEP_EMULATOR_API cudaError_t set_function_attribute(const void* function, cudaFuncAttribute attribute, int value);
 /// cudaFuncGetAttributes.
@@ -20,6 +14,8 @@ LOCKSTEP_EMULATOR_API cudaError_t function_attributes(cudaFuncAttributes* attrib
 /// cudaOccupancyMaxActiveBlocksPerMultiprocessor: limited by threads, blocks and dynamic shared memory; registers are
 /// known only to the compiler and assumed to suffice.
 LOCKSTEP_EMULATOR_API cudaError_t occupancy(int* blocks, const void* function, int block_threads, size_t shared_bytes);
+/// Of a device.
+LOCKSTEP_EMULATOR_API int multiprocessors() noexcept;
 
 }  // namespace lockstep::emulator
 
@@ -37,31 +33,48 @@ template <typename Function>
 cudaError_t cudaFuncSetCacheConfig(Function*, cudaFuncCache) {
   return cudaSuccess;
 }
+/// No effect.
+template <typename Function>
+cudaError_t cudaFuncSetSharedMemConfig(Function*, cudaSharedMemConfig) {
+  return cudaSuccess;
+}
 /// How many blocks one multiprocessor holds, without considering registers.
 template <typename Function>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function* function, int block_threads,
                                                           size_t shared_bytes) {
   return lockstep::emulator::occupancy(blocks, reinterpret_cast<const void*>(function), block_threads, shared_bytes);
 }
-/// Launches with pointers to the arguments, like CUDA's function of this name. The arguments are copied now.
-template <typename... Parameters>
-cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
-                             size_t shared_bytes = 0, cudaStream_t stream = nullptr,
-                             lockstep::emulator::SourcePlace place = lockstep::emulator::SourcePlace::here()) {
-  using Copies = std::tuple<std::decay_t<Parameters>...>;
-  std::shared_ptr<const Copies> copies;
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    copies = std::make_shared<const Copies>(*static_cast<std::decay_t<Parameters>*>(arguments[I])...);
+/// The same.
+template <typename Function>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, Function* function, int block_threads,
+                                                                   size_t shared_bytes, unsigned int /*flags*/) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_threads, shared_bytes);
+}
+/// A block size with which a multiprocessor holds the most threads, the largest of those, and how many such blocks fill
+/// the device. @param shared_bytes  Of a block, by its size.
+template <typename Function, typename SharedBytes>
+cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid_blocks, int* block_threads, Function* function,
+                                                           SharedBytes shared_bytes, int most_threads = 0) {
+  if (grid_blocks == nullptr || block_threads == nullptr) return cudaErrorInvalidValue;
+  cudaFuncAttributes attributes{};
+  cudaError_t error = cudaFuncGetAttributes(&attributes, function);
+  int first = attributes.maxThreadsPerBlock, best = 0;
+  if (most_threads > 0 && most_threads < first) first = most_threads;
+  *grid_blocks = *block_threads = 0;
+  for (int threads = first; threads > 0 && error == cudaSuccess; threads = (threads - 1) / 32 * 32) {
+    int blocks = 0;
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads, shared_bytes(threads));
+    if (blocks * threads <= best) continue;
+    best = blocks * threads;
+    *block_threads = threads;
+    *grid_blocks = blocks * lockstep::emulator::multiprocessors();
   }
-  (std::index_sequence_for<Parameters...>{});
-  lockstep::emulator::KernelCall call;
-  call.function = reinterpret_cast<const void*>(kernel);
-  call.place = place;
-  call.grid = grid;
-  call.block = block;
-  call.shared_bytes = shared_bytes;
-  call.body = [kernel, copies] { std::apply(kernel, *copies); };
-  call.arguments = copies.get();
-  call.argument_bytes = sizeof(Copies);
-  return lockstep::emulator::enqueue_kernel(std::move(call), stream);
+  return error;
+}
+/// The same for blocks that all have as much dynamic shared memory.
+template <typename Function>
+cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid_blocks, int* block_threads, Function* function,
+                                               size_t shared_bytes = 0, int most_threads = 0) {
+  return cudaOccupancyMaxPotentialBlockSizeVariableSMem(
+      grid_blocks, block_threads, function, [=](int) { return shared_bytes; }, most_threads);
 }

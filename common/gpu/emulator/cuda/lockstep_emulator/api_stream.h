@@ -29,22 +29,6 @@ LOCKSTEP_EMULATOR_API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHo
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback,
                                                         void* user_data, unsigned int flags);
 
-/// cudaErrorNotSupported: the emulator has no graphs.
-LOCKSTEP_EMULATOR_API cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
-/// cudaErrorNotSupported.
-LOCKSTEP_EMULATOR_API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
-/// Always cudaStreamCaptureStatusNone.
-LOCKSTEP_EMULATOR_API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
-/// cudaErrorNotSupported.
-LOCKSTEP_EMULATOR_API cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
-                                                       unsigned long long flags = 0);
-/// cudaErrorNotSupported.
-LOCKSTEP_EMULATOR_API cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
-/// cudaErrorNotSupported.
-LOCKSTEP_EMULATOR_API cudaError_t cudaGraphDestroy(cudaGraph_t graph);
-/// cudaErrorNotSupported.
-LOCKSTEP_EMULATOR_API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
-
 /// With timestamps.
 LOCKSTEP_EMULATOR_API cudaError_t cudaEventCreate(cudaEvent_t* event);
 /// @param flags  cudaEventDefault, cudaEventBlockingSync, cudaEventDisableTiming.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "rounding.h"
 #include "warp.h"
 
 namespace lockstep::emulator {
@@ -16,17 +17,8 @@ constexpr std::uint16_t round_to_bfloat16(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   return static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
 }
-/// Rounds a float64 once: via a float32 that is rounded to odd if it is not exact, which avoids double rounding.
-constexpr std::uint16_t round_to_bfloat16(double value) noexcept {
-  const auto near = static_cast<float>(value);
-  auto bits = std::bit_cast<std::uint32_t>(near);
-  const bool is_exact = near != near || static_cast<double>(near) == value;
-  if (!is_exact && (bits & 1U) == 0) {
-    const bool is_beyond = near < 0.0F ? static_cast<double>(near) < value : static_cast<double>(near) > value;
-    bits = is_beyond ? bits - 1 : bits | 1U;
-  }
-  return round_to_bfloat16(std::bit_cast<float>(bits));
-}
+/// Rounds a float64 once.
+constexpr std::uint16_t round_to_bfloat16(double value) noexcept { return round_to_bfloat16(round_to_odd(value)); }
 
 }  // namespace lockstep::emulator
 

@@ -48,6 +48,44 @@ constexpr __nv_bfloat162 operator/(const __nv_bfloat162& a, const __nv_bfloat162
 constexpr __nv_bfloat162& operator+=(__nv_bfloat162& a, const __nv_bfloat162& b) { return a = a + b; }
 constexpr __nv_bfloat162& operator*=(__nv_bfloat162& a, const __nv_bfloat162& b) { return a = a * b; }
 constexpr bool operator==(const __nv_bfloat162& a, const __nv_bfloat162& b) { return a.x == b.x && a.y == b.y; }
+constexpr __nv_bfloat162& operator-=(__nv_bfloat162& a, const __nv_bfloat162& b) { return a = __hsub2(a, b); }
+constexpr __nv_bfloat162& operator/=(__nv_bfloat162& a, const __nv_bfloat162& b) { return a = __h2div(a, b); }
+constexpr __nv_bfloat162 operator-(const __nv_bfloat162& a) { return __hneg2(a); }
+/// 1 where it holds, else 0.
+constexpr __nv_bfloat162 __heq2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__nv_bfloat16(a.x == b.x ? 1.0F : 0.0F), __nv_bfloat16(a.y == b.y ? 1.0F : 0.0F)}; }
+constexpr __nv_bfloat162 __hne2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__nv_bfloat16(a.x != b.x ? 1.0F : 0.0F), __nv_bfloat16(a.y != b.y ? 1.0F : 0.0F)}; }
+constexpr __nv_bfloat162 __hlt2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__nv_bfloat16(a.x < b.x ? 1.0F : 0.0F), __nv_bfloat16(a.y < b.y ? 1.0F : 0.0F)}; }
+constexpr __nv_bfloat162 __hle2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__nv_bfloat16(a.x <= b.x ? 1.0F : 0.0F), __nv_bfloat16(a.y <= b.y ? 1.0F : 0.0F)}; }
+constexpr __nv_bfloat162 __hgt2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__nv_bfloat16(a.x > b.x ? 1.0F : 0.0F), __nv_bfloat16(a.y > b.y ? 1.0F : 0.0F)}; }
+constexpr __nv_bfloat162 __hge2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__nv_bfloat16(a.x >= b.x ? 1.0F : 0.0F), __nv_bfloat16(a.y >= b.y ? 1.0F : 0.0F)}; }
+/// True if it holds for both.
+constexpr bool __hbeq2(__nv_bfloat162 a, __nv_bfloat162 b) { return a.x == b.x && a.y == b.y; }
+constexpr bool __hbne2(__nv_bfloat162 a, __nv_bfloat162 b) { return a.x != b.x && a.y != b.y; }
+constexpr bool __hblt2(__nv_bfloat162 a, __nv_bfloat162 b) { return a.x < b.x && a.y < b.y; }
+constexpr bool __hble2(__nv_bfloat162 a, __nv_bfloat162 b) { return a.x <= b.x && a.y <= b.y; }
+constexpr bool __hbgt2(__nv_bfloat162 a, __nv_bfloat162 b) { return a.x > b.x && a.y > b.y; }
+constexpr bool __hbge2(__nv_bfloat162 a, __nv_bfloat162 b) { return a.x >= b.x && a.y >= b.y; }
+inline __nv_bfloat162 h2exp(__nv_bfloat162 a) { return {hexp(a.x), hexp(a.y)}; }
+inline __nv_bfloat162 h2exp2(__nv_bfloat162 a) { return {hexp2(a.x), hexp2(a.y)}; }
+inline __nv_bfloat162 h2exp10(__nv_bfloat162 a) { return {hexp10(a.x), hexp10(a.y)}; }
+inline __nv_bfloat162 h2log(__nv_bfloat162 a) { return {hlog(a.x), hlog(a.y)}; }
+inline __nv_bfloat162 h2log2(__nv_bfloat162 a) { return {hlog2(a.x), hlog2(a.y)}; }
+inline __nv_bfloat162 h2log10(__nv_bfloat162 a) { return {hlog10(a.x), hlog10(a.y)}; }
+inline __nv_bfloat162 h2sqrt(__nv_bfloat162 a) { return {hsqrt(a.x), hsqrt(a.y)}; }
+inline __nv_bfloat162 h2rsqrt(__nv_bfloat162 a) { return {hrsqrt(a.x), hrsqrt(a.y)}; }
+inline __nv_bfloat162 h2rcp(__nv_bfloat162 a) { return {hrcp(a.x), hrcp(a.y)}; }
+inline __nv_bfloat162 h2sin(__nv_bfloat162 a) { return {hsin(a.x), hsin(a.y)}; }
+inline __nv_bfloat162 h2cos(__nv_bfloat162 a) { return {hcos(a.x), hcos(a.y)}; }
+inline __nv_bfloat162 h2tanh(__nv_bfloat162 a) { return {htanh(a.x), htanh(a.y)}; }
+inline __nv_bfloat162 h2ceil(__nv_bfloat162 a) { return {hceil(a.x), hceil(a.y)}; }
+inline __nv_bfloat162 h2floor(__nv_bfloat162 a) { return {hfloor(a.x), hfloor(a.y)}; }
+inline __nv_bfloat162 h2trunc(__nv_bfloat162 a) { return {htrunc(a.x), htrunc(a.y)}; }
+inline __nv_bfloat162 h2rint(__nv_bfloat162 a) { return {hrint(a.x), hrint(a.y)}; }
+constexpr __nv_bfloat162 __hadd2_rn(__nv_bfloat162 a, __nv_bfloat162 b) { return __hadd2(a, b); }
+constexpr __nv_bfloat162 __hmul2_rn(__nv_bfloat162 a, __nv_bfloat162 b) { return __hmul2(a, b); }
+inline __nv_bfloat162 __hfma2_relu(__nv_bfloat162 a, __nv_bfloat162 b, __nv_bfloat162 c) { return {__hfma_relu(a.x, b.x, c.x), __hfma_relu(a.y, b.y, c.y)}; }
+constexpr __nv_bfloat162 __low2bfloat162(__nv_bfloat162 pair) { return {pair.x, pair.x}; }
+constexpr __nv_bfloat162 __high2bfloat162(__nv_bfloat162 pair) { return {pair.y, pair.y}; }
 // clang-format on
 
 /// Adds to one bfloat16; rounds the sum.

@@ -51,13 +51,18 @@ struct cudaDeviceProp {
   int concurrentManagedAccess;            ///< 0.
   int computePreemptionSupported;         ///< 0.
   int canUseHostPointerForRegisteredMem;  ///< 1.
-  int cooperativeLaunch;                  ///< 0.
+  int cooperativeLaunch;                  ///< 1.
   size_t sharedMemPerBlockOptin;          ///< Bytes; cudaFuncSetAttribute allows them.
   int maxBlocksPerMultiProcessor;         ///< Nominal.
   size_t reservedSharedMemPerBlock;       ///< Bytes used by CUDA.
   int hostRegisterSupported;              ///< 1.
   int memoryPoolsSupported;               ///< 1: cudaMallocAsync.
   int clusterLaunch;                      ///< 0.
+  int clockRate;                          ///< 1, not 0: programs divide by it. CUDA 13 has no such field.
+  int memoryClockRate;                    ///< Likewise.
+  int deviceOverlap;                      ///< 1. CUDA 13 has no such field.
+  int computeMode;                        ///< 0. CUDA 13 has no such field.
+  int kernelExecTimeoutEnabled;           ///< 0. CUDA 13 has no such field.
 };
 
 /// For cudaDeviceGetAttribute; any other number gives cudaErrorInvalidValue.

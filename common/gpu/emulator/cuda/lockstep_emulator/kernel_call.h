@@ -21,6 +21,7 @@ struct KernelCall {
   dim3 grid;          ///< Blocks.
   dim3 block;         ///< Threads of a block.
   std::size_t shared_bytes = 0;  ///< Bytes of dynamic shared memory per block.
+  bool is_cooperative = false;   ///< Its blocks may wait for one another (cudaLaunchCooperativeKernel).
   std::function<void()> body;    ///< Calls the kernel with its arguments; run once per thread, on that thread's fiber.
   const void* arguments = nullptr;    ///< The kernel's parameters, which threads may read.
   std::size_t argument_bytes = 0;     ///< Of `arguments`.

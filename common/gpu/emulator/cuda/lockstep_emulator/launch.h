@@ -17,6 +17,7 @@ struct LaunchShape {
   dim3 block;                     ///< Threads of a block.
   std::size_t shared_bytes = 0;   ///< Bytes of dynamic shared memory.
   cudaStream_t stream = nullptr;  ///< Null: the default stream.
+  bool is_cooperative = false;    ///< Blocks may wait for one another.
 };
 
 /// Checks the launch and issues it to its stream. An error also becomes the last error for cudaGetLastError().
@@ -39,6 +40,7 @@ cudaError_t launch_callable(const char* name, const void* function, const Launch
   call.grid = shape.grid;
   call.block = shape.block;
   call.shared_bytes = shape.shared_bytes;
+  call.is_cooperative = shape.is_cooperative;
   // The std::function holds a bare pointer: a kernel's thread reads only the call and `arguments`, no other heap
   // memory.
   call.body = [raw = bound.get()] { std::apply(std::get<0>(*raw), std::get<1>(*raw)); };

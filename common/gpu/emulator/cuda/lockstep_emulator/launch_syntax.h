@@ -1,7 +1,6 @@
 #pragma once
 /// @file
-/// Functions that replace `kernel<<<...>>>(...)` and `extern __shared__` arrays at namespace scope in translated
-/// sources; see translate/translate.hpp.
+/// Functions that replace `kernel<<<...>>>(...)` in translated sources; see translate/translate.hpp.
 #include <cstddef>
 #include <utility>
 
@@ -42,25 +41,14 @@ template <typename... Parameters>
 FunctionLaunch<Parameters...> launch_function(SourcePlace place, const char* name, void (*kernel)(Parameters...),
                                               dim3 grid, dim3 block, std::size_t shared_bytes = 0,
                                               cudaStream_t stream = nullptr) {
-  return {place, name, kernel, {grid, block, shared_bytes, stream}};
+  return {place, name, kernel, {grid, block, shared_bytes, stream, false}};
 }
 
 /// The same if only the call determines the function.
 template <typename Call>
 CallLaunch<Call> launch_call(SourcePlace place, const char* name, Call call, dim3 grid, dim3 block,
                              std::size_t shared_bytes = 0, cudaStream_t stream = nullptr) {
-  return {place, name, std::move(call), {grid, block, shared_bytes, stream}};
+  return {place, name, std::move(call), {grid, block, shared_bytes, stream, false}};
 }
-
-/// An `extern __shared__` array at namespace scope: converts to a pointer to the running block's memory.
-template <typename T>
-struct DynamicShared {
-  operator T*() const noexcept { return dynamic_shared<T>(); }
-  /// For casts to another type's pointer, which the array allows.
-  template <typename Other>
-  explicit operator Other*() const noexcept {
-    return dynamic_shared<Other>();
-  }
-};
 
 }  // namespace lockstep::emulator

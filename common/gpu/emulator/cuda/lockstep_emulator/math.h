@@ -10,6 +10,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "../vector_types.h"
+
 /// The larger value; unlike std::max, accepts two types, as in CUDA.
 template <typename A, typename B>
 requires std::is_arithmetic_v<A> && std::is_arithmetic_v<B>
@@ -96,4 +98,37 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   }
   return result;
 }
+inline int __mul24(int x, int y) { return static_cast<int>(static_cast<unsigned>(x << 8 >> 8) * static_cast<unsigned>(y << 8 >> 8)); }
+inline unsigned __umul24(unsigned x, unsigned y) { return (x & 0xffffffU) * (y & 0xffffffU); }
+inline unsigned __sad(int x, int y, unsigned z) { return z + (x < y ? static_cast<unsigned>(y) - static_cast<unsigned>(x) : static_cast<unsigned>(x) - static_cast<unsigned>(y)); }
+inline unsigned __usad(unsigned x, unsigned y, unsigned z) { return z + (x < y ? y - x : x - y); }
+inline double __int2double_rn(int x) { return x; }
+inline double __drcp_rn(double x) { return 1.0 / x; }
+inline double __dsqrt_rn(double x) { return std::sqrt(x); }
+inline double __ddiv_rn(double x, double y) { return x / y; }
+inline long long __float2ll_rn(float x) { return static_cast<long long>(std::nearbyint(x)); }
+inline unsigned __float2uint_rz(float x) { return static_cast<unsigned>(x); }
+inline int __double2int_rn(double x) { return static_cast<int>(std::nearbyint(x)); }
+inline int __double2int_rz(double x) { return static_cast<int>(x); }
+inline float __double2float_rn(double x) { return static_cast<float>(x); }
+inline void __sincosf(float x, float* sine, float* cosine) { *sine = std::sin(x); *cosine = std::cos(x); }
+inline float rcbrtf(float x) { return 1.0F / std::cbrt(x); }
+inline float normcdff(float x) { return 0.5F * std::erfc(-x * 0.70710678F); }
+inline double normcdf(double x) { return 0.5 * std::erfc(-x * 0.70710678118654752); }
+inline float rhypotf(float x, float y) { return 1.0F / std::hypot(x, y); }
+inline float norm3df(float x, float y, float z) { return std::hypot(x, y, z); }
+inline float fdividef(float x, float y) { return x / y; }
+
+namespace lockstep::emulator {
+/// The sum of the products of four bytes each, and `sum`; wraps around.
+template <typename Byte>
+unsigned dot_bytes(unsigned x, unsigned y, unsigned sum) {
+  for (int shift = 0; shift < 32; shift += 8) sum += static_cast<unsigned>(static_cast<Byte>(x >> shift) * static_cast<Byte>(y >> shift));
+  return sum;
+}
+}  // namespace lockstep::emulator
+inline int __dp4a(int x, int y, int sum) { return static_cast<int>(lockstep::emulator::dot_bytes<std::int8_t>(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(sum))); }
+inline unsigned __dp4a(unsigned x, unsigned y, unsigned sum) { return lockstep::emulator::dot_bytes<std::uint8_t>(x, y, sum); }
+inline int __dp4a(char4 x, char4 y, int sum) { return __dp4a(std::bit_cast<int>(x), std::bit_cast<int>(y), sum); }
+inline unsigned __dp4a(uchar4 x, uchar4 y, unsigned sum) { return __dp4a(std::bit_cast<unsigned>(x), std::bit_cast<unsigned>(y), sum); }
 // clang-format on

@@ -80,31 +80,34 @@ enum cudaFuncCache {
   cudaFuncCachePreferEqual = 3,
 };
 
+/// For cudaFuncAttributePreferredSharedMemoryCarveout; no effect.
+enum cudaSharedCarveout {
+  cudaSharedmemCarveoutDefault = -1,
+  cudaSharedmemCarveoutMaxL1 = 0,
+  cudaSharedmemCarveoutMaxShared = 100,
+};
+
+/// Accepted, no effect: banks have 4 bytes.
+enum cudaSharedMemConfig {
+  cudaSharedMemBankSizeDefault = 0,
+  cudaSharedMemBankSizeFourByte = 1,
+  cudaSharedMemBankSizeEightByte = 2,
+};
+
+/// For cudaDeviceGetP2PAttribute.
+enum cudaDeviceP2PAttr {
+  cudaDevP2PAttrPerformanceRank = 1,
+  cudaDevP2PAttrAccessSupported = 2,
+  cudaDevP2PAttrNativeAtomicSupported = 3,
+  cudaDevP2PAttrCudaArrayAccessSupported = 4,
+};
+
 /// For cudaDeviceGetLimit and cudaDeviceSetLimit.
 enum cudaLimit {
   cudaLimitStackSize = 0,
   cudaLimitPrintfFifoSize = 1,
   cudaLimitMallocHeapSize = 2,
 };
-
-/// For cudaStreamBeginCapture, which is not supported.
-enum cudaStreamCaptureMode {
-  cudaStreamCaptureModeGlobal = 0,
-  cudaStreamCaptureModeThreadLocal = 1,
-  cudaStreamCaptureModeRelaxed = 2,
-};
-
-/// For cudaStreamIsCapturing: always none.
-enum cudaStreamCaptureStatus {
-  cudaStreamCaptureStatusNone = 0,
-  cudaStreamCaptureStatusActive = 1,
-  cudaStreamCaptureStatusInvalidated = 2,
-};
-
-struct CUgraph_st;
-struct CUgraphExec_st;
-using cudaGraph_t = CUgraph_st*;          ///< None exists.
-using cudaGraphExec_t = CUgraphExec_st*;  ///< None exists.
 
 /// A function that a stream calls on the host; it must not call the API.
 using cudaHostFn_t = void (*)(void* user_data);

@@ -13,6 +13,10 @@ enum class BarrierResult { kNothing, kCount, kAnd, kOr };
 LOCKSTEP_EMULATOR_API int sync_block(BarrierResult wanted, int predicate, SourcePlace at);
 /// Waits for the lanes of `mask` that have not ended.
 LOCKSTEP_EMULATOR_API void sync_warp(unsigned mask, SourcePlace at);
+/// Waits for all blocks of the grid. Ends the kernel unless it was launched by cudaLaunchCooperativeKernel().
+LOCKSTEP_EMULATOR_API void sync_grid(SourcePlace at);
+/// True if the running kernel was launched so that sync_grid() works.
+LOCKSTEP_EMULATOR_API bool is_cooperative() noexcept;
 /// Orders memory accesses for other threads.
 LOCKSTEP_EMULATOR_API void memory_fence(bool is_whole_device);
 /// Lets other threads run first: for threads that spin.

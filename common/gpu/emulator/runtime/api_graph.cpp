@@ -1,0 +1,155 @@
+#include "emulator/cuda/lockstep_emulator/api_graph.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "emulator/runtime/api_call.hpp"
+#include "emulator/runtime/capture.hpp"
+#include "emulator/runtime/handles.hpp"
+
+// The operations of a graph.
+struct CUgraph_st {
+  lockstep::emulator::RecordedOperations operations;
+};
+// A copy of them.
+struct CUgraphExec_st {
+  lockstep::emulator::RecordedOperations operations;
+};
+
+namespace {
+
+using namespace lockstep::emulator;
+
+// All live graphs.
+struct Graphs {
+  std::mutex mutex;
+  std::map<cudaGraph_t, std::unique_ptr<CUgraph_st>> graphs;
+  std::map<cudaGraphExec_t, std::unique_ptr<CUgraphExec_st>> executables;
+};
+
+Graphs& graphs() {
+  static auto* const kGraphs = new Graphs;  // NOLINT: never destroyed, for calls of other threads at exit
+  return *kGraphs;
+}
+
+cudaGraph_t add_graph(RecordedOperations operations) {
+  auto graph = std::make_unique<CUgraph_st>(CUgraph_st{std::move(operations)});
+  const cudaGraph_t handle = graph.get();
+  const std::scoped_lock lock(graphs().mutex);
+  graphs().graphs[handle] = std::move(graph);
+  return handle;
+}
+
+// Copies of the operations behind a handle.
+RecordedOperations operations_of(cudaGraph_t graph) {
+  const std::scoped_lock lock(graphs().mutex);
+  api_require(graphs().graphs.contains(graph), cudaErrorInvalidValue,
+              "the graph was never made, or has been destroyed");
+  return graph->operations;
+}
+RecordedOperations operations_of(cudaGraphExec_t executable) {
+  const std::scoped_lock lock(graphs().mutex);
+  api_require(graphs().executables.contains(executable), cudaErrorInvalidValue,
+              "the executable graph was never made, or has been destroyed");
+  return executable->operations;
+}
+
+}  // namespace
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  return api_call("cudaStreamBeginCapture", ApiNeeds::kWorkingDevice,
+                  [&] { begin_capture(*Handles::instance().queue(stream)); });
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  return api_call("cudaStreamEndCapture", ApiNeeds::kWorkingDevice, [&] {
+    api_require(graph != nullptr, cudaErrorInvalidValue, "the pointer to the graph is null");
+    *graph = nullptr;
+    *graph = add_graph(end_capture(*Handles::instance().queue(stream)));
+  });
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  return api_call("cudaStreamIsCapturing", ApiNeeds::kDevice, [&] {
+    api_require(status != nullptr, cudaErrorInvalidValue, "the pointer to the status is null");
+    const auto queue = Handles::instance().queue(stream);
+    *status = !is_captured(*queue)         ? cudaStreamCaptureStatusNone
+              : is_capture_invalid(*queue) ? cudaStreamCaptureStatusInvalidated
+                                           : cudaStreamCaptureStatusActive;
+  });
+}
+
+cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned int flags) {
+  return api_call("cudaGraphCreate", ApiNeeds::kDevice, [&] {
+    api_require(graph != nullptr && flags == 0, cudaErrorInvalidValue, "the pointer is null, or flags are not 0");
+    *graph = add_graph({});
+  });
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  return api_call("cudaGraphDestroy", ApiNeeds::kDevice, [&] {
+    const std::scoped_lock lock(graphs().mutex);
+    api_require(graphs().graphs.erase(graph) == 1, cudaErrorInvalidValue,
+                "the graph was never made, or has been destroyed");
+  });
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
+  return api_call("cudaGraphGetNodes", ApiNeeds::kDevice, [&] {
+    api_require(nodes == nullptr && count != nullptr, cudaErrorNotSupported,
+                "the emulator only counts nodes: pass null for them");
+    *count = operations_of(graph).size();
+  });
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
+  return api_call("cudaGraphInstantiate", ApiNeeds::kDevice, [&] {
+    api_require(executable != nullptr, cudaErrorInvalidValue, "the pointer to the executable graph is null");
+    auto made = std::make_unique<CUgraphExec_st>(CUgraphExec_st{operations_of(graph)});
+    *executable = made.get();
+    const std::scoped_lock lock(graphs().mutex);
+    graphs().executables[*executable] = std::move(made);
+  });
+}
+
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
+  return cudaGraphInstantiate(executable, graph, flags);
+}
+
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* info) {
+  return api_call("cudaGraphExecUpdate", ApiNeeds::kDevice, [&] {
+    const RecordedOperations before = operations_of(executable);
+    RecordedOperations after = operations_of(graph);
+    const auto is_alike = [](const Operation& a, const Operation& b) { return std::string_view(a.name) == b.name; };
+    const bool is_same = std::ranges::equal(before, after, is_alike);
+    if (info != nullptr) {
+      *info = {is_same ? cudaGraphExecUpdateSuccess : cudaGraphExecUpdateErrorTopologyChanged, nullptr, nullptr};
+    }
+    api_require(is_same, cudaErrorGraphExecUpdateFailure, "the graph has other operations: instantiate it instead");
+    const std::scoped_lock lock(graphs().mutex);
+    executable->operations = std::move(after);
+  });
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  return api_call("cudaGraphLaunch", ApiNeeds::kWorkingDevice, [&] {
+    const auto queue = Handles::instance().queue(stream);
+    for (Operation& operation : operations_of(executable)) issue(queue, std::move(operation));
+  });
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t) {
+  return api_call("cudaGraphUpload", ApiNeeds::kWorkingDevice, [&] { operations_of(executable); });
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  return api_call("cudaGraphExecDestroy", ApiNeeds::kDevice, [&] {
+    const std::scoped_lock lock(graphs().mutex);
+    api_require(graphs().executables.erase(executable) == 1, cudaErrorInvalidValue,
+                "the executable graph was never made, or has been destroyed");
+  });
+}

@@ -1,0 +1,97 @@
+// Rows that are a pitch apart: each slice of a region is one copy or set of rows.
+#include "emulator/cuda/lockstep_emulator/api_pitched.h"
+
+#include "emulator/runtime/api_call.hpp"
+#include "emulator/runtime/handles.hpp"
+#include "emulator/runtime/transfer.hpp"
+
+namespace {
+
+using namespace lockstep::emulator;
+
+// A multiple of what any access of a warp needs.
+constexpr std::size_t kPitchBytes = 512;
+
+std::size_t pitch_of(std::size_t width) { return (width + kPitchBytes - 1) / kPitchBytes * kPitchBytes; }
+
+std::byte* slice_of(const cudaPitchedPtr& memory, const cudaPos& at, std::size_t slice) {
+  return static_cast<std::byte*>(memory.ptr) + ((at.z + slice) * memory.ysize + at.y) * memory.pitch + at.x;
+}
+
+cudaError_t copy_region(const char* name, SourcePlace place, const cudaMemcpy3DParms* copy, cudaStream_t stream,
+                        HostWaits waits) {
+  return api_call(name, ApiNeeds::kWorkingDevice, [&] {
+    api_require(copy != nullptr, cudaErrorInvalidValue, "the pointer to the parameters is null");
+    api_require(copy->srcArray == nullptr && copy->dstArray == nullptr, cudaErrorInvalidValue,
+                "the emulator has no CUDA arrays");
+    const auto queue = Handles::instance().queue(stream);
+    for (std::size_t slice = 0; slice < copy->extent.depth; ++slice) {
+      transfer(
+          {name, place, slice_of(copy->dstPtr, copy->dstPos, slice), copy->dstPtr.pitch,
+           slice_of(copy->srcPtr, copy->srcPos, slice), copy->srcPtr.pitch, copy->extent.width, copy->extent.height},
+          copy->kind, queue, waits);
+    }
+  });
+}
+
+cudaError_t set_region(const char* name, SourcePlace place, const cudaPitchedPtr& memory, int value,
+                       const cudaExtent& extent, cudaStream_t stream, HostWaits waits) {
+  return api_call(name, ApiNeeds::kWorkingDevice, [&] {
+    const auto queue = Handles::instance().queue(stream);
+    for (std::size_t slice = 0; slice < extent.depth; ++slice) {
+      set_rows(name, place, slice_of(memory, {}, slice), memory.pitch, value, extent.width, extent.height, queue,
+               waits);
+    }
+  });
+}
+
+}  // namespace
+
+cudaError_t lockstep::emulator::allocate_pitched(void** pointer, size_t* pitch, size_t width, size_t height,
+                                                 SourcePlace place) {
+  if (pitch == nullptr) {
+    return api_call("cudaMallocPitch", ApiNeeds::kWorkingDevice, [] {
+      throw ApiError{cudaErrorInvalidValue, "the pointer to the pitch is null"};
+    });
+  }
+  *pitch = pitch_of(width);
+  return allocate_device(pointer, *pitch * height, place);
+}
+
+cudaError_t cudaMalloc3D(cudaPitchedPtr* memory, cudaExtent extent, SourcePlace place) {
+  if (memory == nullptr) {
+    return api_call("cudaMalloc3D", ApiNeeds::kWorkingDevice, [] {
+      throw ApiError{cudaErrorInvalidValue, "the pointer to the result is null"};
+    });
+  }
+  *memory = {nullptr, pitch_of(extent.width), extent.width, extent.height};
+  return allocate_device(&memory->ptr, memory->pitch * extent.height * extent.depth, place);
+}
+
+cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height, SourcePlace place) {
+  return set_region("cudaMemset2D", place, {pointer, pitch, width, height}, value, {width, height, 1}, nullptr,
+                    HostWaits::kAsSynchronousCall);
+}
+
+cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream,
+                              SourcePlace place) {
+  return set_region("cudaMemset2DAsync", place, {pointer, pitch, width, height}, value, {width, height, 1}, stream,
+                    HostWaits::kAsAsynchronousCall);
+}
+
+cudaError_t cudaMemset3D(cudaPitchedPtr memory, int value, cudaExtent extent, SourcePlace place) {
+  return set_region("cudaMemset3D", place, memory, value, extent, nullptr, HostWaits::kAsSynchronousCall);
+}
+
+cudaError_t cudaMemset3DAsync(cudaPitchedPtr memory, int value, cudaExtent extent, cudaStream_t stream,
+                              SourcePlace place) {
+  return set_region("cudaMemset3DAsync", place, memory, value, extent, stream, HostWaits::kAsAsynchronousCall);
+}
+
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* copy, SourcePlace place) {
+  return copy_region("cudaMemcpy3D", place, copy, nullptr, HostWaits::kAsSynchronousCall);
+}
+
+cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* copy, cudaStream_t stream, SourcePlace place) {
+  return copy_region("cudaMemcpy3DAsync", place, copy, stream, HostWaits::kAsAsynchronousCall);
+}

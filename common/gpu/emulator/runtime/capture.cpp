@@ -1,0 +1,174 @@
+#include "emulator/runtime/capture.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "emulator/runtime/api_call.hpp"
+#include "emulator/runtime/scheduler.hpp"
+
+namespace lockstep::emulator {
+namespace {
+
+struct Member {
+  StreamKind kind = StreamKind::kBlocking;
+  std::size_t recorded = 0;  // position after its last operation
+  std::size_t joined = 0;    // position up to which another stream of the capture waits for it
+};
+
+struct Capture {
+  std::uint64_t number = 0;
+  int device = 0;
+  StreamId origin = 0;
+  bool is_invalid = false;
+  std::map<StreamId, Member> members;
+  RecordedOperations operations;
+};
+
+struct Captures {
+  std::mutex mutex;
+  std::atomic<int> active{0};  // lets calls outside captures skip the lock
+  std::uint64_t last = 0;
+  std::vector<Capture> all;
+
+  Capture* of(StreamId stream) {
+    const auto found = std::ranges::find_if(all, [&](const Capture& each) { return each.members.contains(stream); });
+    return found == all.end() ? nullptr : &*found;
+  }
+};
+
+Captures& captures() {
+  static auto* const kCaptures = new Captures;  // NOLINT: never destroyed, for calls of other threads at exit
+  return *kCaptures;
+}
+
+// The capture of a stream that there must be one of.
+Capture& capture_of(StreamId stream) {
+  Capture* const found = captures().of(stream);
+  api_require(found != nullptr, cudaErrorStreamCaptureUnmatched, "the stream is not captured");
+  return *found;
+}
+
+void require_valid(const Capture& capture) {
+  api_require(!capture.is_invalid, cudaErrorStreamCaptureInvalidated, "an earlier error has invalidated the capture");
+}
+
+// The default stream waits for blocking streams, which cannot be recorded.
+void refuse_implicit_wait(const StreamQueue& queue) {
+  if (queue.kind != StreamKind::kLegacy) return;
+  for (Capture& capture : captures().all) {
+    const bool is_blocking = std::ranges::any_of(
+        capture.members, [](const auto& member) { return member.second.kind == StreamKind::kBlocking; });
+    if (capture.device != queue.device || !is_blocking) continue;
+    capture.is_invalid = true;
+    throw ApiError{cudaErrorStreamCaptureImplicit,
+                   "the default stream would wait for a stream that is captured: use another stream"};
+  }
+}
+
+}  // namespace
+
+Point issue(const std::shared_ptr<StreamQueue>& queue, Operation operation) {
+  if (captures().active.load() > 0) {
+    const std::scoped_lock lock(captures().mutex);
+    refuse_implicit_wait(*queue);
+    if (Capture* const capture = captures().of(queue->id)) {
+      require_valid(*capture);
+      capture->operations.push_back(std::move(operation));
+      capture->members.at(queue->id).recorded = capture->operations.size();
+      return {};
+    }
+  }
+  return Scheduler::instance().enqueue(queue, std::move(operation));
+}
+
+void begin_capture(const StreamQueue& queue) {
+  api_require(queue.kind != StreamKind::kLegacy, cudaErrorStreamCaptureUnsupported,
+              "the default stream cannot be captured: use one of cudaStreamCreate");
+  const std::scoped_lock lock(captures().mutex);
+  api_require(captures().of(queue.id) == nullptr, cudaErrorInvalidValue, "the stream is captured already");
+  Capture capture;
+  capture.number = ++captures().last;
+  capture.device = queue.device;
+  capture.origin = queue.id;
+  capture.members[queue.id].kind = queue.kind;
+  captures().all.push_back(std::move(capture));
+  ++captures().active;
+}
+
+RecordedOperations end_capture(const StreamQueue& queue) {
+  const std::scoped_lock lock(captures().mutex);
+  Capture ended = capture_of(queue.id);
+  api_require(ended.origin == queue.id, cudaErrorStreamCaptureUnmatched, "the capture was begun in another stream");
+  std::erase_if(captures().all, [&](const Capture& each) { return each.number == ended.number; });
+  --captures().active;
+  require_valid(ended);
+  for (const auto& [stream, member] : ended.members) {
+    api_require(stream == ended.origin || member.joined >= member.recorded, cudaErrorStreamCaptureUnjoined,
+                "a stream that joined the capture has work that the first stream does not wait for: record an event in "
+                "it, and let the first stream wait for it");
+  }
+  return std::move(ended.operations);
+}
+
+bool is_captured(const StreamQueue& queue) {
+  if (captures().active.load() == 0) return false;
+  const std::scoped_lock lock(captures().mutex);
+  return captures().of(queue.id) != nullptr;
+}
+
+bool is_capture_invalid(const StreamQueue& queue) {
+  const std::scoped_lock lock(captures().mutex);
+  const Capture* const capture = captures().of(queue.id);
+  return capture != nullptr && capture->is_invalid;
+}
+
+CaptureMark mark_capture(const StreamQueue& queue) {
+  const std::scoped_lock lock(captures().mutex);
+  const Capture& capture = capture_of(queue.id);
+  return {capture.number, queue.id, capture.operations.size()};
+}
+
+void join_capture(const StreamQueue& queue, const CaptureMark& mark) {
+  const std::scoped_lock lock(captures().mutex);
+  const auto found =
+      std::ranges::find_if(captures().all, [&](const Capture& each) { return each.number == mark.capture; });
+  api_require(found != captures().all.end(), cudaErrorStreamCaptureIsolation,
+              "the event was recorded in a capture that has ended: record it again");
+  const Capture* const own = captures().of(queue.id);
+  api_require(own == nullptr || own == &*found, cudaErrorStreamCaptureMerge,
+              "the stream belongs to another capture than the event");
+  found->members[queue.id].kind = queue.kind;
+  Member& waited_for = found->members.at(mark.stream);
+  waited_for.joined = std::max(waited_for.joined, mark.position);
+  if (queue.id != found->origin) {  // what it has waited for must be joined too
+    Member& waiting = found->members.at(queue.id);
+    waiting.recorded = std::max(waiting.recorded, mark.position);
+  }
+}
+
+void refuse_in_capture(const StreamQueue& queue) {
+  if (captures().active.load() == 0) return;
+  const std::scoped_lock lock(captures().mutex);
+  refuse_implicit_wait(queue);
+  Capture* const capture = captures().of(queue.id);
+  if (capture == nullptr) return;
+  capture->is_invalid = true;
+  throw ApiError{cudaErrorStreamCaptureUnsupported,
+                 "the stream is captured: nothing of it runs before the graph is launched"};
+}
+
+void refuse_in_captures(int device) {
+  if (captures().active.load() == 0) return;
+  const std::scoped_lock lock(captures().mutex);
+  for (Capture& capture : captures().all) {
+    if (capture.device != device) continue;
+    capture.is_invalid = true;
+    throw ApiError{cudaErrorStreamCaptureUnsupported,
+                   "a stream of the device is captured: end the capture before waiting for the device"};
+  }
+}
+
+}  // namespace lockstep::emulator

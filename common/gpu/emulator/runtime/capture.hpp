@@ -1,0 +1,47 @@
+#pragma once
+/// @file
+/// Captures: operations of streams that are recorded instead of run.
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "emulator/runtime/operation.hpp"
+
+namespace lockstep::emulator {
+
+/// Recorded operations, in the order of issue.
+using RecordedOperations = std::vector<Operation>;
+
+/// A place in a capture, held by an event.
+struct CaptureMark {
+  std::uint64_t capture = 0;  ///< Number of the capture.
+  StreamId stream = 0;        ///< Where the event was recorded.
+  std::size_t position = 0;   ///< Operations recorded before it.
+};
+
+/// Issues an operation to its stream, or records it if the stream is captured.
+/// @return  Its end; a point in the past if it is recorded.
+/// @throws ApiError  The capture is invalid, or the default stream would wait for a captured one.
+Point issue(const std::shared_ptr<StreamQueue>& queue, Operation operation);
+
+/// @throws ApiError  The stream is captured already, or is the default stream.
+void begin_capture(const StreamQueue& queue);
+/// Ends the capture that begun in the stream. @throws ApiError  There is none, or it is invalid or unjoined.
+RecordedOperations end_capture(const StreamQueue& queue);
+/// True while the stream's operations are recorded.
+bool is_captured(const StreamQueue& queue);
+/// True if so, and an error has made the capture useless.
+bool is_capture_invalid(const StreamQueue& queue);
+
+/// The place after what is recorded, for an event recorded in a captured stream.
+CaptureMark mark_capture(const StreamQueue& queue);
+/// Lets a stream wait for an event of a capture: it joins the capture.
+/// @throws ApiError  The capture has ended, or the stream belongs to another one.
+void join_capture(const StreamQueue& queue, const CaptureMark& mark);
+
+/// For calls that wait for a stream. @throws ApiError  It is captured; the capture becomes invalid.
+void refuse_in_capture(const StreamQueue& queue);
+/// For calls that wait for a device. @throws ApiError  One of its streams is captured; the capture becomes invalid.
+void refuse_in_captures(int device);
+
+}  // namespace lockstep::emulator
