@@ -8,8 +8,9 @@ set(LOCKSTEP_CHECKED_OPTIONS -O1 ${LOCKSTEP_EMULATED_DEBUG} -fsanitize=thread)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND LOCKSTEP_CHECKED_OPTIONS -fno-tree-sra)
 endif()
-# The compiler's own checks of indices and of the alignment of vectors also end in the checker. clang's `bounds` holds a
-# check that stops the program instead.
+# The compiler's own checks of indices, of signed arithmetic and of the alignment of vectors also end in the checker.
+# clang's `bounds` holds a check that stops the program instead.
+list(APPEND LOCKSTEP_CHECKED_OPTIONS -fsanitize=signed-integer-overflow)
 set(LOCKSTEP_CHECKED_LIBRARY_OPTIONS ${LOCKSTEP_CHECKED_OPTIONS})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND LOCKSTEP_CHECKED_LIBRARY_OPTIONS -fsanitize=bounds -fsanitize=alignment -Wno-tsan)

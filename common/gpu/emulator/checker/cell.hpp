@@ -36,7 +36,7 @@ class CellRules {
       : order_(order),
         access_(access),
         thread_(access.thread()),
-        alive_from_(is_shared ? order.block_first() : order.launch_first()),
+        alive_from_(is_shared ? order.block_first() : order.ordered_from()),
         written_from_(is_shared ? order.block_first() : kHostInterval) {}
 
   Verdict visit(Cell& cell) const noexcept {

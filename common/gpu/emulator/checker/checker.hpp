@@ -1,8 +1,10 @@
 #pragma once
 /// @file
 /// Checked mode: follows all accesses and synchronization of a kernel's threads.
+#include <functional>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "emulator/checker/access_reports.hpp"
 #include "emulator/checker/happens_before.hpp"
@@ -10,6 +12,7 @@
 #include "emulator/checker/memory_map.hpp"
 #include "emulator/checker/metrics_counter.hpp"
 #include "emulator/checker/source_names.hpp"
+#include "emulator/checker/stream_order.hpp"
 #include "emulator/engine/observer.hpp"
 
 namespace lockstep::emulator::checker {
@@ -24,6 +27,10 @@ class Checker final : public Observer {
   /// The checker while a launch runs on this host thread, else null: the first thing that compiler hooks test. Other
   /// host threads may run instrumented code while a kernel runs.
   [[gnu::tls_model("initial-exec")]] static thread_local Checker* running;
+
+  /// See checker::run_operation().
+  cudaError_t run_operation(const RunningOperation& operation, const std::vector<StreamAccess>& accesses,
+                            const std::function<cudaError_t()>& run);
 
   void launch_begin(const KernelCall& call, int device) override;
   void launch_end() override;
@@ -46,6 +53,9 @@ class Checker final : public Observer {
   void check_atomic(const void* address, std::size_t bytes, bool releases, std::uint64_t flags, Site site);
   /// A compiler's own check (-fsanitize=bounds,alignment) failed for the access that follows.
   void compiler_found(FindingKind kind, const char* action, FindingPlace place, const std::string& detail);
+  /// A signed integer overflowed (-fsanitize=signed-integer-overflow). The thread's later accesses to invalid addresses
+  /// are taken for consequences.
+  void integer_overflowed(FindingPlace place, const std::string& detail);
 
   /// Of the kernel that runs on this host thread.
   [[nodiscard]] const std::string& kernel_name() { return names_.kernel(); }
@@ -66,16 +76,24 @@ class Checker final : public Observer {
 
  private:
   Checker() = default;
+  void compare_with_launches(const RunningOperation& operation, const StreamAccess& access);
+  void compare_launch();
+  [[nodiscard]] bool has_overflowed(const ThreadState& thread) const {
+    return !has_overflowed_.empty() && has_overflowed_[thread.linear];
+  }
 
   std::recursive_mutex mutex_;
   Jobs jobs_;  // of the running launch
   HappensBefore order_;
+  StreamOrder streams_;
   MemoryMap memory_;
   SourceNames names_;
-  AccessReports reports_{order_, memory_, names_};
+  AccessReports reports_{order_, streams_, memory_, names_};
   MetricsCounter counter_;
   const ThreadState* skipped_ = nullptr;  // its access at skipped_at_ has already been reported
   FindingPlace skipped_at_;
+  std::vector<bool> has_overflowed_;             // by thread of the block; empty: none
+  const RunningOperation* operation_ = nullptr;  // that contains the running launch
 };
 
 }  // namespace lockstep::emulator::checker

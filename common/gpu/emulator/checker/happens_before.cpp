@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace lockstep::emulator::checker {
 
-void HappensBefore::launch_begin() {
+void HappensBefore::launch_begin(std::vector<LaunchSpan> unordered) {
   launch_first_ = ++interval_;
+  unordered_ = std::move(unordered);
   block_first_ = interval_;
   blocks_.clear();
   published_.clear();
@@ -109,6 +111,12 @@ void HappensBefore::atomic(std::uint32_t thread, const void* address) {
   if (found == published_.end()) return;
   learn(thread, found->second.device);
   if (found->second.block_first == block_first_) learn(thread, found->second.block);
+}
+
+bool HappensBefore::is_unordered_launch(Interval interval) const noexcept {
+  const auto after = std::upper_bound(unordered_.begin(), unordered_.end(), interval,
+                                      [](Interval value, const LaunchSpan& span) { return value < span.first; });
+  return after != unordered_.begin() && std::prev(after)->contains(interval);
 }
 
 std::uint64_t HappensBefore::block_of(Interval interval) const {

@@ -56,6 +56,24 @@ class ShadowRange {
     }
   }
 
+  /// Calls `visit(cell, offset)` for the cells of [offset, offset + count) that kernels have used. Changes nothing.
+  /// @param visit  Returns false to end.
+  template <typename Visit>
+  void for_each_used_cell(std::size_t offset, std::size_t count, const Visit& visit) const {
+    for (const std::size_t end = offset + count; offset < end;) {
+      const std::uintptr_t entry = chunks_[offset / kChunkBytes];
+      if (entry <= kWritten) {
+        offset = (offset / kChunkBytes + 1) * kChunkBytes;
+        continue;
+      }
+      const Chunk& chunk = *reinterpret_cast<const Chunk*>(entry);
+      const std::size_t index = offset % kChunkBytes / kCellBytes;
+      const bool is_split = chunk.is_split[index];
+      if (!visit(is_split ? (*chunk.parts)[index][offset % kCellBytes] : chunk.cells[index], offset)) return;
+      offset += is_split ? 1 : kCellBytes - offset % kCellBytes;
+    }
+  }
+
   /// Marks the memory as written by the host, before everything that runs from now on.
   void set_written(std::size_t offset, std::size_t count);
   /// Marks the memory as never written.

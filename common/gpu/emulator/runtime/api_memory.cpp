@@ -107,12 +107,13 @@ cudaError_t cudaFree(void* pointer) {
   });
 }
 
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, SourcePlace place) {
   return api_call("cudaFreeAsync", ApiNeeds::kWorkingDevice, [&] {
     if (pointer == nullptr) return;
     require_live(pointer);
     Operation free;
     free.name = "cudaFreeAsync";
+    free.place = place;
     free.accesses.push_back({static_cast<std::byte*>(pointer), DeviceMemory::instance().find(pointer)->bytes, true});
     free.run = [pointer] {
       free_block(pointer);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "emulator/engine/settings.hpp"
 #include "emulator/runtime/api_call.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/scheduler.hpp"
@@ -64,15 +65,18 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   });
 }
 
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags, SourcePlace place) {
   return api_call("cudaStreamWaitEvent", ApiNeeds::kWorkingDevice, [&] {
     api_require(flags == cudaEventWaitDefault, cudaErrorInvalidValue, "flags are cudaEventWaitDefault");
     const EventState state = Handles::instance().event(event);
     const auto queue = Handles::instance().queue(stream);
-    if (!state.record) return;
+    if (!state.record && !settings().is_checked) return;
     Operation wait;
     wait.name = "cudaStreamWaitEvent";
-    wait.waits.push_back(state.record->point);
+    wait.place = place;
+    wait.event = event;
+    wait.is_empty_wait = !state.record;
+    if (state.record) wait.waits.push_back(state.record->point);
     Scheduler::instance().enqueue(queue, std::move(wait));
   });
 }

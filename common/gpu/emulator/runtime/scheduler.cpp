@@ -70,8 +70,8 @@ Point Scheduler::enqueue(const std::shared_ptr<StreamQueue>& queue, Operation op
   Executor& device = executor(queue->device);
   device.streams.add_implicit_waits(*queue, operation);
   ++queue->issued;
-  order_checks_.issued(*queue, operation);
   operation.issue = ++last_issue_;
+  order_checks_.issued(*queue, operation);
   operation.delay = delay_of(*queue);
   queue->pending.push_back(std::move(operation));
   if (!device.thread.joinable()) device.thread = std::thread([this, number = queue->device] { run_device(number); });
@@ -155,6 +155,7 @@ void Scheduler::run_first(Lock& lock, Executor& device, const std::shared_ptr<St
   if (is_skipped) {
     complete(device, *queue, cudaSuccess);
   } else if (first.is_host_function) {
+    order_checks_.host_waited(first.before);  // it may tell other threads of the host that its stream has come so far
     device.host_threads.post([this, &device, queue, &first] {
       const cudaError_t result = first.run();
       const Lock relock(mutex_);
@@ -163,15 +164,27 @@ void Scheduler::run_first(Lock& lock, Executor& device, const std::shared_ptr<St
   } else {
     device.is_running = true;
     lock.unlock();
-    const cudaError_t result = first.run();
+    const cudaError_t result = run(*queue, first);
     lock.lock();
     device.is_running = false;
     complete(device, *queue, result);
   }
 }
 
+// The checker asks for the accesses with its own lock held: nothing may wait for that lock while holding this one.
+cudaError_t Scheduler::run(const StreamQueue& queue, const Operation& operation) {
+  if (!settings().is_checked) return operation.run();
+  checker::RunningOperation running{to_stream_operation(queue, operation, queue.completed + 1), operation.before, {}};
+  running.unordered_accesses = [&] {
+    const Lock lock(mutex_);
+    return order_checks_.unordered_with(running);
+  };
+  return checker::run_operation(running, stream_accesses(running.operation, operation.accesses), operation.run);
+}
+
 // Called with the lock held.
 void Scheduler::complete(Executor& device, StreamQueue& queue, cudaError_t result) {
+  order_checks_.completed(queue.id, queue.completed + 1);
   device.streams.complete(queue, result);
   changed_.notify_all();
 }
