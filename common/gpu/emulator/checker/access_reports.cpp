@@ -84,10 +84,11 @@ void AccessReports::broken_rule(const Target& target, const void* address, const
 void AccessReports::unordered_launches(const void* address, const Access& access, const Access& with) {
   const Key key{FindingKind::kUnorderedStreams, access.site(), with.site()};
   const StreamOperation* const earlier = streams_.launch_of(with.interval);
-  if (is_known(key) || earlier == nullptr || launch_ == nullptr) return;
+  const StreamOperation* const launch = streams_.running();
+  if (is_known(key) || earlier == nullptr || launch == nullptr) return;
   known_[key] =
       report_unordered({*earlier, with.is(kWrite), names_.place_of(with.site())},
-                       {*launch_, access.is(kWrite), names_.place_of(access.site())}, describe_global(address));
+                       {*launch, access.is(kWrite), names_.place_of(access.site())}, describe_global(address));
 }
 
 void AccessReports::unordered_with(const StreamAccess& other, const StreamOperation& launch, const void* address,

@@ -28,11 +28,7 @@ class AccessReports {
   AccessReports(const HappensBefore& order, const StreamOrder& streams, const MemoryMap& memory, SourceNames& names)
       : order_(order), streams_(streams), memory_(memory), names_(names) {}
 
-  /// @param launch  Null if no stream runs it. Must live until launch_end().
-  void launch_begin(const StreamOperation* launch) noexcept {
-    has_divergent_barrier_ = false;
-    launch_ = launch;
-  }
+  void launch_begin() noexcept { has_divergent_barrier_ = false; }
   /// Threads of this launch have missed each other at a barrier.
   void note_divergent_barrier() noexcept { has_divergent_barrier_ = true; }
   /// Reports findings that were held until the end of the block.
@@ -91,7 +87,6 @@ class AccessReports {
   // that is the cause and is reported first.
   std::vector<std::pair<Key, Finding>> held_races_;
   bool has_divergent_barrier_ = false;                   // in this launch
-  const StreamOperation* launch_ = nullptr;              // that runs
   std::unordered_map<Key, std::size_t, KeyHash> known_;  // -> index in the log
   std::uint64_t known_generation_ = 0;                   // of the log
 };

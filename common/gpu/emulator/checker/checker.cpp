@@ -1,6 +1,5 @@
 #include "emulator/checker/checker.hpp"
 
-#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -70,86 +69,24 @@ std::optional<FindingKind> address_problem(MemoryMap& memory, const Target& targ
 
 [[gnu::tls_model("initial-exec")]] thread_local Checker* Checker::running = nullptr;
 
-namespace {
-
-thread_local const RunningOperation* operation_of_thread = nullptr;
-
-}  // namespace
-
 Checker& Checker::instance() {
   static auto* const checker = new Checker;  // NOLINT: never destroyed, for launches of other threads at exit
   return *checker;
 }
 
-cudaError_t Checker::run_operation(const RunningOperation& operation, const std::vector<StreamAccess>& accesses,
-                                   const std::function<cudaError_t()>& run) {
-  for (const StreamAccess& access : accesses) compare_with_launches(operation, access);
-  operation_of_thread = &operation;
-  const cudaError_t result = run();
-  operation_of_thread = nullptr;
-  return result;
-}
-
-cudaError_t run_operation(const RunningOperation& operation, const std::vector<StreamAccess>& accesses,
-                          const std::function<cudaError_t()>& run) {
-  return Checker::instance().run_operation(operation, accesses, run);
-}
-
-void Checker::compare_with_launches(const RunningOperation& operation, const StreamAccess& access) {
-  const std::scoped_lock lock(mutex_);
-  const std::vector<LaunchSpan> unordered = streams_.unordered_with(operation);
-  if (unordered.empty()) return;
-  const Target target = memory_.find_for_host(access.begin);
-  if (target.shadow == nullptr) return;
-  const std::size_t bytes = std::min(access.bytes, target.shadow->bytes() - target.offset);
-  target.shadow->for_each_used_cell(target.offset, bytes, [&](const Cell& cell, std::size_t offset) {
-    for (const Access* const before : {&cell.write, &cell.read, &cell.other}) {
-      const auto contains = [&](const LaunchSpan& span) { return span.contains(before->interval); };
-      if (!(access.is_write || before->is(kWrite)) || std::ranges::none_of(unordered, contains)) continue;
-      const StreamOperation* const launch = streams_.launch_of(before->interval);
-      reports_.unordered_with(access, *launch, target.shadow->begin() + offset, *before);
-      return false;
-    }
-    return true;
-  });
-}
-
-// The accesses of other streams' copies to the memory that this launch has used.
-void Checker::compare_launch() {
-  if (operation_ == nullptr || !jobs_.rules) return;
-  for (const StreamAccess& other : operation_->unordered_accesses()) {
-    const Target target = memory_.find_for_host(other.begin);
-    if (target.shadow == nullptr) continue;
-    const std::size_t bytes = std::min(other.bytes, target.shadow->bytes() - target.offset);
-    Site known = 0;
-    target.shadow->for_each_used_cell(target.offset, bytes, [&](const Cell& cell, std::size_t offset) {
-      for (const Access* const access : {&cell.write, &cell.read, &cell.other}) {
-        const bool is_of_launch = access->interval >= order_.launch_first();
-        if (!is_of_launch || !(other.is_write || access->is(kWrite)) || access->site() == known) continue;
-        known = access->site();
-        reports_.unordered_with(other, operation_->operation, target.shadow->begin() + offset, *access);
-      }
-      return true;
-    });
-  }
-}
-
 void Checker::launch_begin(const KernelCall& call, int) {
   mutex_.lock();
   jobs_ = jobs();
-  operation_ = operation_of_thread;
   names_.set_kernel(&call);
-  reports_.launch_begin(operation_ != nullptr ? &operation_->operation : nullptr);
-  order_.launch_begin(operation_ != nullptr ? streams_.unordered_with(*operation_) : std::vector<LaunchSpan>());
-  if (operation_ != nullptr) streams_.launch_begin(operation_->operation, order_.launch_first());
+  reports_.launch_begin();
+  stream_checks_.launch_begin();
   memory_.refresh_images();
   running = this;
 }
 
 void Checker::launch_end() {
   running = nullptr;
-  compare_launch();
-  if (operation_ != nullptr) streams_.launch_end(order_.interval());
+  stream_checks_.launch_end();
   reports_.launch_end();
   names_.set_kernel(nullptr);
   mutex_.unlock();
@@ -220,8 +157,10 @@ void Checker::check(const void* address, std::size_t bytes, std::uint64_t flags,
                    target.space == Space::kGlobal || target.space == Space::kDeviceVariable);
   }
   if (!jobs_.rules) return;
-  if (const auto problem = address_problem(memory_, target, address, bytes, access)) [[unlikely]]
-    return has_overflowed(*thread) ? void() : reports_.wrong_address(*problem, target, address, bytes, access);
+  if (const auto problem = address_problem(memory_, target, address, bytes, access)) [[unlikely]] {
+    if (!has_overflowed_.empty() && has_overflowed_[thread->linear]) return;
+    return reports_.wrong_address(*problem, target, address, bytes, access);
+  }
   const CellRules rules(order_, access, is_of_block(target.space));
   Verdict first;
   target.shadow->for_each_cell(target.offset, bytes, [&](Cell& cell) {
@@ -236,20 +175,15 @@ void Checker::check(const void* address, std::size_t bytes, std::uint64_t flags,
 void Checker::compiler_found(FindingKind kind, const char* action, FindingPlace place, const std::string& detail) {
   const ThreadState* const thread = current_thread();
   if (thread == nullptr || !jobs_.rules) return;
-  skipped_ = thread;  // the access itself would be reported as a consequence
-  skipped_at_ = place;
+  if (kind == FindingKind::kIntegerOverflow) {
+    has_overflowed_.resize(current_block()->threads.size());
+    has_overflowed_[thread->linear] = true;
+  } else {
+    skipped_ = thread;
+    skipped_at_ = place;
+  }
   Finding finding{kind, names_.kernel(), {}, detail, 1};
   finding.sides.push_back({action, std::move(place), true, thread->thread_idx, current_block()->block_idx});
-  FindingLog::instance().add(finding);
-}
-
-void Checker::integer_overflowed(FindingPlace place, const std::string& detail) {
-  const ThreadState* const thread = current_thread();
-  if (thread == nullptr || !jobs_.rules) return;
-  has_overflowed_.resize(current_block()->threads.size());
-  has_overflowed_[thread->linear] = true;
-  Finding finding{FindingKind::kIntegerOverflow, names_.kernel(), {}, detail, 1};
-  finding.sides.push_back({"computed", std::move(place), true, thread->thread_idx, current_block()->block_idx});
   FindingLog::instance().add(finding);
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 /// @file
 /// Checked mode: follows all accesses and synchronization of a kernel's threads.
-#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "emulator/checker/memory_map.hpp"
 #include "emulator/checker/metrics_counter.hpp"
 #include "emulator/checker/source_names.hpp"
+#include "emulator/checker/stream_checks.hpp"
 #include "emulator/checker/stream_order.hpp"
 #include "emulator/engine/observer.hpp"
 
@@ -27,10 +27,6 @@ class Checker final : public Observer {
   /// The checker while a launch runs on this host thread, else null: the first thing that compiler hooks test. Other
   /// host threads may run instrumented code while a kernel runs.
   [[gnu::tls_model("initial-exec")]] static thread_local Checker* running;
-
-  /// See checker::run_operation().
-  cudaError_t run_operation(const RunningOperation& operation, const std::vector<StreamAccess>& accesses,
-                            const std::function<cudaError_t()>& run);
 
   void launch_begin(const KernelCall& call, int device) override;
   void launch_end() override;
@@ -51,11 +47,9 @@ class Checker final : public Observer {
   /// An atomic of the current thread, from a compiler hook. @param releases  Its memory order publishes earlier
   /// accesses.
   void check_atomic(const void* address, std::size_t bytes, bool releases, std::uint64_t flags, Site site);
-  /// A compiler's own check (-fsanitize=bounds,alignment) failed for the access that follows.
+  /// A compiler's own check (-fsanitize=bounds,alignment,signed-integer-overflow) failed. What follows from it is not
+  /// reported: the access on the same line, or, for an overflow, the thread's accesses to wrong addresses.
   void compiler_found(FindingKind kind, const char* action, FindingPlace place, const std::string& detail);
-  /// A signed integer overflowed (-fsanitize=signed-integer-overflow). The thread's later accesses to invalid addresses
-  /// are taken for consequences.
-  void integer_overflowed(FindingPlace place, const std::string& detail);
 
   /// Of the kernel that runs on this host thread.
   [[nodiscard]] const std::string& kernel_name() { return names_.kernel(); }
@@ -65,6 +59,12 @@ class Checker final : public Observer {
   void with_memory(const Use& use) {
     const std::scoped_lock lock(mutex_);
     use(memory_);
+  }
+  /// Calls `use(checks)` under the lock. @param use  Takes a StreamChecks&.
+  template <typename Use>
+  void with_streams(const Use& use) {
+    const std::scoped_lock lock(mutex_);
+    use(stream_checks_);
   }
   /// Calls `use(counter, names)` under the lock. @param use  Takes a MetricsCounter& and a SourceNames&. @return  Its
   /// result.
@@ -76,11 +76,6 @@ class Checker final : public Observer {
 
  private:
   Checker() = default;
-  void compare_with_launches(const RunningOperation& operation, const StreamAccess& access);
-  void compare_launch();
-  [[nodiscard]] bool has_overflowed(const ThreadState& thread) const {
-    return !has_overflowed_.empty() && has_overflowed_[thread.linear];
-  }
 
   std::recursive_mutex mutex_;
   Jobs jobs_;  // of the running launch
@@ -89,11 +84,11 @@ class Checker final : public Observer {
   MemoryMap memory_;
   SourceNames names_;
   AccessReports reports_{order_, streams_, memory_, names_};
+  StreamChecks stream_checks_{order_, streams_, memory_, reports_};
   MetricsCounter counter_;
   const ThreadState* skipped_ = nullptr;  // its access at skipped_at_ has already been reported
   FindingPlace skipped_at_;
-  std::vector<bool> has_overflowed_;             // by thread of the block; empty: none
-  const RunningOperation* operation_ = nullptr;  // that contains the running launch
+  std::vector<bool> has_overflowed_;  // by thread of the block; empty: none
 };
 
 }  // namespace lockstep::emulator::checker

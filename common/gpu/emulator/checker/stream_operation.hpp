@@ -14,6 +14,7 @@ namespace lockstep::emulator::checker {
 
 /// One of the operations that streams run: a launch, a copy, a set, a product, a free.
 struct StreamOperation {
+  int device = 0;
   StreamId stream = 0;
   std::uint64_t sequence = 0;  ///< In its stream, from 1.
   std::uint64_t issue = 0;     ///< In the process.

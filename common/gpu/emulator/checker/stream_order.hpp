@@ -28,8 +28,11 @@ class StreamOrder {
   /// It has ended. @param last  Its last interval.
   void launch_end(Interval last) { launches_.back().span.last = last; }
 
-  /// The recorded launches that the operation does not follow, oldest first.
+  /// The recorded launches of the same device that the operation does not follow, oldest first. (Devices share the
+  /// emulator's copy of a __device__ variable, but not their own.)
   [[nodiscard]] std::vector<LaunchSpan> unordered_with(const RunningOperation& running) const;
+  /// The launch that has begun and not ended; null if there is none.
+  [[nodiscard]] const StreamOperation* running() const;
   /// The recorded launch that contains the interval; null if there is none.
   [[nodiscard]] const StreamOperation* launch_of(Interval interval) const;
 

@@ -49,8 +49,8 @@ std::string integer_text(const TypeDescriptor& type, std::uintptr_t value) {
 void overflow(const Overflow& data, const std::string& operation) {
   Checker* const checker = Checker::running;
   if (checker == nullptr) return;
-  checker->integer_overflowed({data.place.file, data.place.line},
-                              operation + " does not fit into the type " + data.type->name);
+  checker->compiler_found(FindingKind::kIntegerOverflow, "computed", {data.place.file, data.place.line},
+                          operation + " does not fit into the type " + data.type->name);
 }
 
 void overflow(const Overflow& data, std::uintptr_t left, const char* operation, std::uintptr_t right) {

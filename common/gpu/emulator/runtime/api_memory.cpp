@@ -22,6 +22,7 @@ void* give(const Allocation* block, std::size_t bytes, int device) {
                           DeviceMemory::instance().device_bytes(), " are free (LOCKSTEP_EMULATOR_MEMORY)")};
   }
   forget(block->begin, block->bytes);
+  Scheduler::instance().allocated(block->begin, block->bytes);
   return block->begin;
 }
 

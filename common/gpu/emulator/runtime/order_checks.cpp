@@ -32,12 +32,12 @@ void note_wait(StreamQueue& queue, const Operation& wait, bool is_empty) {
   if (is_empty) queue.empty_waits.push_back({wait.event, wait.place});
 }
 
-}  // namespace
-
+// The operation as the checker sees it. @param sequence  In its stream.
 StreamOperation to_stream_operation(const StreamQueue& queue, const Operation& operation, std::uint64_t sequence) {
-  return {queue.id, sequence, operation.issue, operation.name, operation.place, operation.empty_wait};
+  return {queue.device, queue.id, sequence, operation.issue, operation.name, operation.place, operation.empty_wait};
 }
 
+// Its known accesses.
 std::vector<StreamAccess> stream_accesses(const StreamOperation& operation, const std::vector<Access>& accesses) {
   std::vector<StreamAccess> found;
   for (const Access& access : accesses) {
@@ -45,6 +45,8 @@ std::vector<StreamAccess> stream_accesses(const StreamOperation& operation, cons
   }
   return found;
 }
+
+}  // namespace
 
 void OrderChecks::check(const StreamQueue& queue, const StreamAccess& access) const {
   for (const Record& earlier : records_) {
@@ -93,6 +95,22 @@ void OrderChecks::host_waited(const Clock& clock) {
 void OrderChecks::completed(StreamId stream, std::uint64_t sequence) {
   const auto ran = [&](const PendingLaunch& launch) { return launch.stream == stream && launch.sequence == sequence; };
   if (std::erase_if(pending_, ran) > 0) forget_ordered();
+}
+
+void OrderChecks::allocated(const std::byte* begin, std::size_t bytes) {
+  std::erase_if(records_, [&](const Record& record) {
+    return record.access.begin < begin + bytes && begin < record.access.begin + record.access.bytes;
+  });
+}
+
+cudaError_t OrderChecks::run(const StreamQueue& queue, const Operation& operation, std::mutex& mutex) const {
+  if (!settings().is_checked) return operation.run();
+  RunningOperation running{to_stream_operation(queue, operation, queue.completed + 1), operation.before, {}};
+  running.unordered_accesses = [&] {
+    const std::lock_guard lock(mutex);
+    return unordered_with(running);
+  };
+  return checker::run_operation(running, stream_accesses(running.operation, operation.accesses), operation.run);
 }
 
 std::vector<StreamAccess> OrderChecks::unordered_with(const RunningOperation& launch) const {

@@ -2,7 +2,9 @@
 /// @file
 /// Checked mode for streams: unordered operations on the same bytes are reported, and pinned memory stays closed to the
 /// host until it has waited for the copy.
+#include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include "emulator/checker/stream_operation.hpp"
@@ -24,8 +26,12 @@ class OrderChecks {
   /// Records that the operation has run.
   void completed(StreamId stream, std::uint64_t sequence);
 
-  /// The recorded accesses of operations that the launch neither follows nor precedes.
-  [[nodiscard]] std::vector<checker::StreamAccess> unordered_with(const checker::RunningOperation& launch) const;
+  /// Forgets accesses to memory that has been allocated anew.
+  void allocated(const std::byte* begin, std::size_t bytes);
+
+  /// Runs the first operation of a queue, watched by the checker. Called without the scheduler's lock. The checker
+  /// takes it while it holds its own: nothing may wait for the checker's lock with this one held.
+  cudaError_t run(const StreamQueue& queue, const Operation& operation, std::mutex& mutex) const;
 
  private:
   struct Record {
@@ -37,6 +43,7 @@ class OrderChecks {
     std::uint64_t sequence = 0;
     Clock before;
   };
+  [[nodiscard]] std::vector<checker::StreamAccess> unordered_with(const checker::RunningOperation& launch) const;
   void check(const StreamQueue& queue, const checker::StreamAccess& access) const;
   void forget_ordered();
 
@@ -44,12 +51,5 @@ class OrderChecks {
   std::vector<Record> records_;         // accesses that the host, or a pending launch, does not follow
   std::vector<PendingLaunch> pending_;  // launches
 };
-
-/// The operation as the checker sees it. @param sequence  In its stream.
-checker::StreamOperation to_stream_operation(const StreamQueue& queue, const Operation& operation,
-                                             std::uint64_t sequence);
-/// Its known accesses.
-std::vector<checker::StreamAccess> stream_accesses(const checker::StreamOperation& operation,
-                                                   const std::vector<Access>& accesses);
 
 }  // namespace lockstep::emulator

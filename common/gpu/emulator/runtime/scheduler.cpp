@@ -42,6 +42,11 @@ Scheduler::Scheduler() {
   std::atexit([] { instance().shut_down(); });
 }
 
+void Scheduler::allocated(const std::byte* begin, std::size_t bytes) {
+  const Lock lock(mutex_);
+  order_checks_.allocated(begin, bytes);
+}
+
 std::shared_ptr<StreamQueue> Scheduler::open(int device, StreamKind kind, int priority) {
   const Lock lock(mutex_);
   return executor(device).streams.open(++last_stream_, device, kind, priority);
@@ -164,22 +169,11 @@ void Scheduler::run_first(Lock& lock, Executor& device, const std::shared_ptr<St
   } else {
     device.is_running = true;
     lock.unlock();
-    const cudaError_t result = run(*queue, first);
+    const cudaError_t result = order_checks_.run(*queue, first, mutex_);
     lock.lock();
     device.is_running = false;
     complete(device, *queue, result);
   }
-}
-
-// The checker asks for the accesses with its own lock held: nothing may wait for that lock while holding this one.
-cudaError_t Scheduler::run(const StreamQueue& queue, const Operation& operation) {
-  if (!settings().is_checked) return operation.run();
-  checker::RunningOperation running{to_stream_operation(queue, operation, queue.completed + 1), operation.before, {}};
-  running.unordered_accesses = [&] {
-    const Lock lock(mutex_);
-    return order_checks_.unordered_with(running);
-  };
-  return checker::run_operation(running, stream_accesses(running.operation, operation.accesses), operation.run);
 }
 
 // Called with the lock held.

@@ -47,6 +47,9 @@ class Scheduler {
   /// Waits until all work issued to the device so far is done.
   void wait_device(int device);
 
+  /// Memory has been allocated: what used its addresses before is over.
+  void allocated(const std::byte* begin, std::size_t bytes);
+
   /// The permanent error of the device, or cudaSuccess.
   cudaError_t failure(int device);
   /// Completes everything, ends the device's threads, closes its streams and forgets its failure.
@@ -70,7 +73,6 @@ class Scheduler {
   Executor& executor(int device) { return executors_[static_cast<std::size_t>(device)]; }
   void run_device(int device);
   void run_first(Lock& lock, Executor& executor, const std::shared_ptr<StreamQueue>& queue);
-  cudaError_t run(const StreamQueue& queue, const Operation& operation);
   void complete(Executor& executor, StreamQueue& queue, cudaError_t result);
 
   std::mutex mutex_;

@@ -54,12 +54,12 @@ int run() {
 namespace warp_tail_without_syncwarp {
 
 __device__ void warp_reduce(volatile float* s, int t) {
-  s[t] += s[t + 32];
-  s[t] += s[t + 16];  // BUG: race
-  s[t] += s[t + 8];   // BUG: race
-  s[t] += s[t + 4];   // BUG: race
-  s[t] += s[t + 2];   // BUG: race
-  s[t] += s[t + 1];   // BUG: race
+  s[t] = s[t] + s[t + 32];
+  s[t] = s[t] + s[t + 16];  // BUG: race
+  s[t] = s[t] + s[t + 8];   // BUG: race
+  s[t] = s[t] + s[t + 4];   // BUG: race
+  s[t] = s[t] + s[t + 2];   // BUG: race
+  s[t] = s[t] + s[t + 1];   // BUG: race
 }
 
 __global__ void sum(const float* in, float* out) {
