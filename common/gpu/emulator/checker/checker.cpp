@@ -80,6 +80,7 @@ void Checker::launch_begin(const KernelCall& call, int) {
   names_.set_kernel(&call);
   reports_.launch_begin();
   stream_checks_.launch_begin();
+  memory_.launch_begin();
   memory_.refresh_images();
   running = this;
 }
@@ -149,9 +150,19 @@ void Checker::check(const void* address, std::size_t bytes, std::uint64_t flags,
   if (thread == nullptr || bytes == 0) return;
   if (skipped_ == thread && is_same(names_.place_of(site), skipped_at_)) [[unlikely]]
     return;
-  const Target target = memory_.find(address, *thread, *current_block(), (flags & kWrite) != 0);
-  if (target.space == Space::kUnwatched) return;
   const Access access = order_.now(thread->linear, site, flags);
+  if (!jobs_.metrics && jobs_.rules) {
+    Cell* const cell = memory_.usual_cell(address, bytes);
+    if (cell != nullptr) {
+      const CellRules rules(order_, access, false);
+      if (rules.visit_often_read(*cell)) return;
+      const Verdict verdict = rules.visit(*cell);
+      if (verdict.problem == Problem::kNone) return;
+      return reports_.broken_rule(memory_.find(address, *thread, false), address, access, verdict);
+    }
+  }
+  const Target target = memory_.find(address, *thread, (flags & kWrite) != 0);
+  if (target.space == Space::kUnwatched) return;
   if (jobs_.metrics && (flags & kUncounted) == 0 && target.shadow != nullptr) {
     counter_.count(*thread, access, address, bytes,
                    target.space == Space::kGlobal || target.space == Space::kDeviceVariable);

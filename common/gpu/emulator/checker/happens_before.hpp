@@ -57,6 +57,13 @@ class HappensBefore {
     return knowledge_[thread] != nullptr && knowledge_[thread]->covers(before);
   }
 
+  /// True only if `before` is of this launch, not ordered before the thread's current access, and either of another
+  /// block or, in the running interval, of another warp. Cheap.
+  [[nodiscard]] bool is_distant(const Access& before, std::uint32_t thread, Interval alive_from) const noexcept {
+    if (before.interval < launch_first_ || before.interval < alive_from || knowledge_[thread] != nullptr) return false;
+    return before.interval < block_first_ || (before.interval == interval_ && before.thread() / 32 != thread / 32);
+  }
+
   /// Everything before this interval is ordered before this launch.
   [[nodiscard]] Interval ordered_from() const noexcept {
     return unordered_.empty() ? launch_first_ : unordered_.front().first;

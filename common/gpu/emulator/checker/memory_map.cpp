@@ -73,8 +73,12 @@ bool MemoryMap::is_allocated_elsewhere(const Target& target, const void* address
   }
   if (target.space == Space::kStaticShared) return last_shared_.end - number(address) >= bytes;
   if (target.space != Space::kGlobal) return true;
-  last_allocation_ = memory_.find(address);
-  return fits(last_allocation_, address, bytes);
+  const Allocation* const found = memory_.find(address);
+  if (found == nullptr || !found->covers(address) || begin + bytes > found->begin + found->bytes) return false;
+  if (found->is_freed) return false;
+  known_allocations_[oldest_known_] = {found->begin, found->bytes};
+  oldest_known_ = (oldest_known_ + 1) % known_allocations_.size();
+  return true;
 }
 
 // A block's shared memory is a static variable of its kernel, because one block runs at a time. Static variables
@@ -117,7 +121,8 @@ bool MemoryMap::is_allowed_host(const void* address) const {
   return after != host_ranges_.begin() && lies_in(address, std::prev(after)->first, std::prev(after)->second);
 }
 
-Target MemoryMap::find_rare(const void* address, const BlockState& block, bool is_write) {
+Target MemoryMap::find_rare(const void* address, bool is_write) {
+  const BlockState& block = *current_block();
   if (lies_in(address, &block, sizeof block) || lies_in(address, block.threads.data(), block.threads.size_bytes()) ||
       lies_in(address, block.call, sizeof *block.call) ||
       lies_in(address, block.call->arguments, block.call->argument_bytes) || is_builtin_variable(address)) {
