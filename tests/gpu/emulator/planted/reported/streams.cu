@@ -1,5 +1,7 @@
 // Missing order between streams and with the host, as public bug reports describe it; each program is written anew.
 // `// program: name` begins one; check_planted explains the markers.
+#include <mutex>
+
 #include "../suite.cuh"
 
 namespace streams_of_reports {
@@ -115,6 +117,30 @@ int run() {
 }
 
 }  // namespace record_before_kernel
+
+// program: copy_overtakes_kernel
+// https://github.com/alpaka-group/alpaka/issues/850: cudaMemcpy does not wait for kernels of non-blocking streams. This
+// one has yet to run when the host has waited for the copy.
+namespace copy_overtakes_kernel {
+using namespace streams_of_reports;
+
+std::mutex gate;
+
+int run() {
+  suite::Array<float> x(std::vector<float>(kCount, 1)), y(kCount);
+  const std::vector<float> next(kCount, 2);
+  suite::Stream stream;
+  gate.lock();
+  const auto wait_for_gate = [](void*) { const std::lock_guard<std::mutex> wait(gate); };
+  CHECK(cudaLaunchHostFunc(stream, wait_for_gate, nullptr));
+  copy<<<kBlocks, 64, 0, stream>>>(y.get(), x.get(), kCount);  // BUG: streams without order
+  CHECK(cudaMemcpy(x.get(), next.data(), kBytes, cudaMemcpyHostToDevice));
+  gate.unlock();
+  CHECK(cudaStreamSynchronize(stream));
+  return suite::verdict(true);
+}
+
+}  // namespace copy_overtakes_kernel
 
 // program: result_on_the_default_stream
 // https://github.com/vortex-data/vortex/pull/6157: cudaMemcpy waits for the default stream, not for the kernel's.
