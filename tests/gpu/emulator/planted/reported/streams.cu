@@ -1,6 +1,7 @@
 // Missing order between streams and with the host, as public bug reports describe it; each program is written anew.
 // `// program: name` begins one; check_planted explains the markers.
 #include <mutex>
+#include <thread>
 
 #include "../suite.cuh"
 
@@ -152,6 +153,7 @@ int run() {
   suite::Stream stream;
   std::vector<float> result(kCount);
   fill<<<kBlocks, 64, 0, stream>>>(x.get(), 1, kCount);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // most likely the kernel is done; nobody has asked
   CHECK(cudaMemcpy(result.data(), x.get(), kBytes, cudaMemcpyDeviceToHost));  // BUG: streams without order
   return suite::verdict(true);
 }
