@@ -80,8 +80,7 @@ void Checker::launch_begin(const KernelCall& call, int) {
   names_.set_kernel(&call);
   reports_.launch_begin();
   stream_checks_.launch_begin();
-  memory_.launch_begin();
-  memory_.refresh_images();
+  memory_.refresh();
   running = this;
 }
 

@@ -47,8 +47,8 @@ class Checker final : public Observer {
   /// An atomic of the current thread, from a compiler hook. @param releases  Its memory order publishes earlier
   /// accesses.
   void check_atomic(const void* address, std::size_t bytes, bool releases, std::uint64_t flags, Site site);
-  /// A compiler's own check (-fsanitize=bounds,alignment,signed-integer-overflow) failed. What follows from it is not
-  /// reported: the access on the same line, or, for an overflow, the thread's accesses to wrong addresses.
+  /// A compiler's own check (-fsanitize=bounds,alignment,signed-integer-overflow) failed. Its consequences
+  /// are not reported: the access on the same line, or, after an overflow, the thread's accesses to wrong addresses.
   void compiler_found(FindingKind kind, const char* action, FindingPlace place, const std::string& detail);
 
   /// Of the kernel that runs on this host thread.

@@ -7,8 +7,7 @@
 namespace lockstep::emulator::checker {
 
 void HappensBefore::launch_begin(std::vector<LaunchSpan> unordered) {
-  launch_first_ = ++interval_;
-  unordered_ = std::move(unordered);
+  launch_ = {++interval_, std::move(unordered)};
   block_first_ = interval_;
   blocks_.clear();
   published_.clear();
@@ -114,9 +113,9 @@ void HappensBefore::atomic(std::uint32_t thread, const void* address) {
 }
 
 bool HappensBefore::is_unordered_launch(Interval interval) const noexcept {
-  const auto after = std::upper_bound(unordered_.begin(), unordered_.end(), interval,
+  const auto after = std::upper_bound(launch_.unordered.begin(), launch_.unordered.end(), interval,
                                       [](Interval value, const LaunchSpan& span) { return value < span.first; });
-  return after != unordered_.begin() && std::prev(after)->contains(interval);
+  return after != launch_.unordered.begin() && std::prev(after)->contains(interval);
 }
 
 std::uint64_t HappensBefore::block_of(Interval interval) const {

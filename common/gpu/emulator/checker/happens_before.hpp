@@ -46,7 +46,7 @@ class HappensBefore {
   ///                    otherwise.
   [[nodiscard]] bool is_ordered(const Access& before, std::uint32_t thread, Interval alive_from) const noexcept {
     if (before.interval < alive_from) return true;
-    if (before.interval < launch_first_) return !is_unordered_launch(before.interval);
+    if (before.interval < launch_.first) return !is_unordered_launch(before.interval);
     if (before.interval >= block_first_) {
       if (before.interval < interval_ || before.thread() == thread) return true;
       if (before.thread() / 32 == thread / 32 &&
@@ -60,16 +60,16 @@ class HappensBefore {
   /// True only if `before` is of this launch, not ordered before the thread's current access, and either of another
   /// block or, in the running interval, of another warp. Cheap.
   [[nodiscard]] bool is_distant(const Access& before, std::uint32_t thread, Interval alive_from) const noexcept {
-    if (before.interval < launch_first_ || before.interval < alive_from || knowledge_[thread] != nullptr) return false;
+    if (before.interval < launch_.first || before.interval < alive_from || knowledge_[thread] != nullptr) return false;
     return before.interval < block_first_ || (before.interval == interval_ && before.thread() / 32 != thread / 32);
   }
 
   /// Everything before this interval is ordered before this launch.
   [[nodiscard]] Interval ordered_from() const noexcept {
-    return unordered_.empty() ? launch_first_ : unordered_.front().first;
+    return launch_.unordered.empty() ? launch_.first : launch_.unordered.front().first;
   }
   /// The first interval of this launch.
-  [[nodiscard]] Interval launch_first() const noexcept { return launch_first_; }
+  [[nodiscard]] Interval launch_first() const noexcept { return launch_.first; }
   /// The running interval.
   [[nodiscard]] Interval interval() const noexcept { return interval_; }
   /// The first interval of this block.
@@ -81,6 +81,10 @@ class HappensBefore {
   struct Block {
     Interval first;
     std::uint64_t rank;
+  };
+  struct Launch {
+    Interval first = kHostInterval;
+    std::vector<LaunchSpan> unordered;  // earlier launches of other streams
   };
   using Known = std::shared_ptr<Knowledge>;  // modified only if held by a single owner
   struct Published {
@@ -95,7 +99,7 @@ class HappensBefore {
   void share_all(std::uint32_t first, std::uint32_t count, std::uint32_t mask);
 
   Interval interval_ = kHostInterval;
-  Interval launch_first_ = kHostInterval;
+  Launch launch_;
   Interval block_first_ = kHostInterval;
   std::uint32_t thread_count_ = 0;
   std::vector<std::uint32_t> own_clock_ = std::vector<std::uint32_t>(1024, 1);
@@ -110,7 +114,6 @@ class HappensBefore {
   bool is_something_new_ = false;                         // a thread has knowledge that the threads it meets may lack
   std::unordered_map<const void*, Published> published_;  // of this launch
   std::vector<Block> blocks_;                             // of this launch, in the order they ran
-  std::vector<LaunchSpan> unordered_;                     // with this launch
 };
 
 }  // namespace lockstep::emulator::checker

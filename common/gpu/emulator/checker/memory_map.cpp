@@ -40,7 +40,8 @@ std::string describe(const Allocation& allocation) {
 MemoryMap::MemoryMap() : memory_(DeviceMemory::instance()), global_(memory_.arena_begin(), memory_.arena_bytes()) {}
 
 // The emulator's own data is not shared memory, even if inline functions of its headers read it.
-void MemoryMap::refresh_images() {
+void MemoryMap::refresh() {
+  known_allocations_ = {};
   if (image_generation_ != 0 && image_generation() == image_generation_) return;
   images_ = binary_images(image_generation_);
   std::vector<StaticRange> ranges;
@@ -135,7 +136,7 @@ Target MemoryMap::find_rare(const void* address, bool is_write) {
 
 Target MemoryMap::find_for_host(const void* address) {
   if (global_.contains(address)) return at(Space::kGlobal, global_, address);
-  refresh_images();
+  refresh();
   StaticRange* const range = find_static(address);
   return range == nullptr ? Target{} : at_static(*range, address);
 }

@@ -43,10 +43,8 @@ class MemoryMap {
  public:
   MemoryMap();
 
-  /// Nothing that was known of allocations may be valid any more.
-  void launch_begin() { known_allocations_ = {}; }
-  /// Finds libraries loaded since the last call.
-  void refresh_images();
+  /// Finds libraries loaded since the last call, and forgets what it knew of allocations: for a launch that begins.
+  void refresh();
   /// Sets the dynamic shared memory of the block that begins.
   void set_dynamic_shared(std::span<std::byte> memory);
 

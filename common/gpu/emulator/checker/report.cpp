@@ -203,7 +203,7 @@ std::string hint_of(const Finding& finding) {
       return "a copy from pinned memory reads it only when its turn comes: wait for the copy (cudaEventSynchronize, "
              "cudaStreamSynchronize), or use a second buffer.";
     case FindingKind::kUnorderedStreams:
-      return "record an event behind the first and let the other's stream wait for it (cudaStreamWaitEvent), or use "
+      return "record an event after the first and let the other's stream wait for it (cudaStreamWaitEvent), or use "
              "one "
              "stream. The default stream waits only for streams made without cudaStreamNonBlocking.";
     case FindingKind::kUnrecordedEvent:

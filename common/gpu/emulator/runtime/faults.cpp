@@ -63,7 +63,7 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 void report_closed_memory(const void* address, const Interrupted& where) {
   if (const auto guard = HostMemory::instance().open_page(address)) {
     const ReportedCall copy{guard->user.name, guard->user.place, guard->is_write};
-    // What a copy reads is closed to writes only.
+    // A copy's source is closed to writes only.
     report_unfinished_copy(address, {where.pc, where.is_write || !guard->is_write}, copy);
     end_process();
   }

@@ -229,7 +229,7 @@ int run() {
 }  // namespace counter_of_two_streams
 
 // program: freed_after_the_other_stream
-// Memory is freed on the stream that allocated it, behind the event of the stream that used it last.
+// Memory is freed on the stream that allocated it, after the event of the stream that used it last.
 namespace freed_after_the_other_stream {
 using namespace right_streams;
 
@@ -254,7 +254,7 @@ int run() {
 }  // namespace freed_after_the_other_stream
 
 // program: host_function_hands_over
-// A host function behind a kernel wakes a thread of the host, which then uses the result on another stream.
+// A host function after a kernel wakes a thread of the host, which then uses the result on another stream.
 namespace host_function_hands_over {
 using namespace right_streams;
 
@@ -283,7 +283,7 @@ int run() {
 }  // namespace host_function_hands_over
 
 // program: host_function_reads_the_copy
-// A host function of the stream uses pinned memory behind the copies, though the host has waited for nothing.
+// A host function of the stream uses pinned memory after the copies, though the host has waited for nothing.
 namespace host_function_reads_the_copy {
 using namespace right_streams;
 

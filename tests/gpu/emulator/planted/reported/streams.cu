@@ -101,7 +101,7 @@ int run() {
 }  // namespace wait_before_record
 
 // program: record_before_kernel
-// https://github.com/cp2k/dbcsr/pull/400: the event is not recorded behind the work that the other stream waits for.
+// https://github.com/cp2k/dbcsr/pull/400: the event is not recorded after the work that the other stream waits for.
 namespace record_before_kernel {
 using namespace streams_of_reports;
 
