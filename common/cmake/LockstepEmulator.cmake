@@ -9,9 +9,10 @@ set(checked -O1 -fsanitize=thread)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND checked -fno-tree-sra)
 endif()
+# The compiler's own checks of indices, of signed arithmetic and of the alignment of vectors also end in the checker.
+# clang's `bounds` holds a check that stops the program instead.
+list(APPEND checked -fsanitize=signed-integer-overflow)
 set(LOCKSTEP_CHECKED_OPTIONS ${checked} ${LOCKSTEP_DEBUG_OF_PROGRAMS})
-# The compiler's own checks of indices and of the alignment of vectors also end in the checker. clang's `bounds` holds a
-# check that stops the program instead.
 set(LOCKSTEP_CHECKED_LIBRARY_OPTIONS ${checked} ${LOCKSTEP_DEBUG_OF_LIBRARIES})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND LOCKSTEP_CHECKED_LIBRARY_OPTIONS -fsanitize=bounds -fsanitize=alignment -Wno-tsan)

@@ -30,8 +30,12 @@ const char* verdict_of(FindingKind kind) {
     case FindingKind::kRace:
     case FindingKind::kMissingWait:
     case FindingKind::kUnsynchronizedRead:
+    case FindingKind::kChangedTooEarly:
+    case FindingKind::kUnorderedStreams:
+    case FindingKind::kUnrecordedEvent:
       return "RACE";
     case FindingKind::kUninitialisedRead:
+    case FindingKind::kIntegerOverflow:
     case FindingKind::kWrongMask:
     case FindingKind::kUndefinedLane:
       return "WRONG";

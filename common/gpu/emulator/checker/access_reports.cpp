@@ -1,6 +1,7 @@
 #include "emulator/checker/access_reports.hpp"
 
 #include "emulator/checker/finding_log.hpp"
+#include "emulator/checker/stream_reports.hpp"
 #include "emulator/engine/execution.hpp"
 
 namespace lockstep::emulator::checker {
@@ -68,6 +69,9 @@ void AccessReports::broken_rule(const Target& target, const void* address, const
   if (verdict.problem == Problem::kUninitialised) return suspect_uninitialised(target, address, access);
   const bool is_race = verdict.problem == Problem::kRace;
   if (is_race) explain_by_race(access, verdict.with);
+  if (is_race && verdict.with.interval < order_.launch_first()) {
+    return unordered_launches(address, access, verdict.with);
+  }
   const Key key{is_race ? FindingKind::kRace : FindingKind::kMissingWait, access.site(), verdict.with.site()};
   if (is_known(key)) return;
   const std::string detail = memory_.describe(target.space, address) +
@@ -75,6 +79,23 @@ void AccessReports::broken_rule(const Target& target, const void* address, const
   const bool is_within_block = verdict.with.interval >= order_.block_first();
   if (is_race && is_within_block) return hold_race(access, verdict.with, detail);
   known_[key] = FindingLog::instance().add(finding_of(key.kind, access, &verdict.with, detail));
+}
+
+void AccessReports::unordered_launches(const void* address, const Access& access, const Access& with) {
+  const Key key{FindingKind::kUnorderedStreams, access.site(), with.site()};
+  const StreamOperation* const earlier = streams_.launch_of(with.interval);
+  const StreamOperation* const launch = streams_.running();
+  if (is_known(key) || earlier == nullptr || launch == nullptr) return;
+  known_[key] =
+      report_unordered({*earlier, with.is(kWrite), names_.place_of(with.site())},
+                       {*launch, access.is(kWrite), names_.place_of(access.site())}, describe_global(address));
+}
+
+void AccessReports::unordered_with(const StreamAccess& other, const StreamOperation& launch, const void* address,
+                                   const Access& access) {
+  report_unordered({other.operation, other.is_write}, {launch, access.is(kWrite), names_.place_of(access.site())},
+                   describe_global(address));
+  if (!access.is(kWrite) && explained_.insert(access.site()).second) suspects_.erase(access.site());
 }
 
 void AccessReports::suspect_uninitialised(const Target& target, const void* address, const Access& access) {

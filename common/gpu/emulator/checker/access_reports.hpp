@@ -13,6 +13,7 @@
 #include "emulator/checker/findings.hpp"
 #include "emulator/checker/memory_map.hpp"
 #include "emulator/checker/source_names.hpp"
+#include "emulator/checker/stream_order.hpp"
 
 namespace lockstep::emulator::checker {
 
@@ -24,8 +25,8 @@ namespace lockstep::emulator::checker {
 class AccessReports {
  public:
   /// All arguments must outlive this.
-  AccessReports(const HappensBefore& order, const MemoryMap& memory, SourceNames& names)
-      : order_(order), memory_(memory), names_(names) {}
+  AccessReports(const HappensBefore& order, const StreamOrder& streams, const MemoryMap& memory, SourceNames& names)
+      : order_(order), streams_(streams), memory_(memory), names_(names) {}
 
   void launch_begin() noexcept { has_divergent_barrier_ = false; }
   /// Threads of this launch have missed each other at a barrier.
@@ -40,6 +41,9 @@ class AccessReports {
                      const Access& access);
   /// An access that violates a rule for its memory.
   void broken_rule(const Target& target, const void* address, const Access& access, const Verdict& verdict);
+  /// An access of a launch that nothing orders with another operation on the same byte. @param launch  Contains it.
+  void unordered_with(const StreamAccess& other, const StreamOperation& launch, const void* address,
+                      const Access& access);
 
  private:
   struct Suspect {
@@ -63,6 +67,7 @@ class AccessReports {
   void suspect_uninitialised(const Target& target, const void* address, const Access& access);
   void explain_by_race(const Access& one, const Access& other);
   void report_suspects(bool with_global);
+  void unordered_launches(const void* address, const Access& access, const Access& with);
   void hold_race(const Access& access, const Access& with, const std::string& detail);
   bool is_known(const Key& key);
   [[nodiscard]] Finding finding_of(FindingKind kind, const Access& access, const Access* with,
@@ -70,6 +75,7 @@ class AccessReports {
   [[nodiscard]] FindingSide side_of(const Access& access);
 
   const HappensBefore& order_;
+  const StreamOrder& streams_;
   const MemoryMap& memory_;
   SourceNames& names_;
   // Reads of unwritten memory, by site. They may be races: a thread overtakes the writer that it should have waited

@@ -36,8 +36,18 @@ class CellRules {
       : order_(order),
         access_(access),
         thread_(access.thread()),
-        alive_from_(is_shared ? order.block_first() : order.launch_first()),
+        alive_from_(is_shared ? order.block_first() : order.ordered_from()),
         written_from_(is_shared ? order.block_first() : kHostInterval) {}
+
+  /// Records the access if it is the most frequent kind: a read of memory that was last written before this launch, and
+  /// that a distant thread reads too. It violates no rule. @return  False for other kinds: visit() must follow.
+  [[nodiscard]] bool visit_often_read(Cell& cell) const noexcept {
+    if (access_.is(kWrite) || cell.write.interval >= alive_from_ || cell.write.interval < written_from_) return false;
+    if (cell.write.is(kPending) || cell.other.is(kWrite) || !order_.is_distant(cell.other, thread_, alive_from_))
+      return false;
+    cell.read = access_;
+    return true;
+  }
 
   Verdict visit(Cell& cell) const noexcept {
     // If a thread reads again in the same interval, from the same place, with no write in between (which would have
@@ -119,6 +129,11 @@ inline int CellRules::distance(const Access& from) const noexcept {
 }
 
 inline void CellRules::note_read(Cell& cell) const noexcept {
+  // Usually another thread's read, as distant as any could be, is kept already. Then the latest is no more distant.
+  if (order_.is_distant(cell.other, thread_, alive_from_)) {
+    cell.read = access_;
+    return;
+  }
   const Access& last = cell.read;
   const bool is_same_thread = last.interval >= order_.block_first() && last.interval != 0 && last.thread() == thread_;
   if (!is_same_thread) {

@@ -79,13 +79,14 @@ void Checker::launch_begin(const KernelCall& call, int) {
   jobs_ = jobs();
   names_.set_kernel(&call);
   reports_.launch_begin();
-  order_.launch_begin();
-  memory_.refresh_images();
+  stream_checks_.launch_begin();
+  memory_.refresh();
   running = this;
 }
 
 void Checker::launch_end() {
   running = nullptr;
+  stream_checks_.launch_end();
   reports_.launch_end();
   names_.set_kernel(nullptr);
   mutex_.unlock();
@@ -93,6 +94,7 @@ void Checker::launch_end() {
 
 void Checker::block_begin(const BlockState& block) {
   skipped_ = nullptr;
+  has_overflowed_.clear();
   order_.block_begin(block.linear, static_cast<std::uint32_t>(block.threads.size()));
   memory_.set_dynamic_shared(block.dynamic_shared);
   if (jobs_.metrics) counter_.block_begin(names_.kernel(), static_cast<std::uint32_t>(block.threads.size()));
@@ -156,16 +158,28 @@ void Checker::check(const void* address, std::size_t bytes, std::uint64_t flags,
   if (thread == nullptr || bytes == 0) return;
   if (skipped_ == thread && is_same(names_.place_of(site), skipped_at_)) [[unlikely]]
     return;
-  const Target target = memory_.find(address, *thread, *current_block(), (flags & kWrite) != 0);
-  if (target.space == Space::kUnwatched) return;
   const Access access = order_.now(thread->linear, site, flags);
+  if (!jobs_.metrics && jobs_.rules) {
+    Cell* const cell = memory_.usual_cell(address, bytes);
+    if (cell != nullptr) {
+      const CellRules rules(order_, access, false);
+      if (rules.visit_often_read(*cell)) return;
+      const Verdict verdict = rules.visit(*cell);
+      if (verdict.problem == Problem::kNone) return;
+      return reports_.broken_rule(memory_.find(address, *thread, false), address, access, verdict);
+    }
+  }
+  const Target target = memory_.find(address, *thread, (flags & kWrite) != 0);
+  if (target.space == Space::kUnwatched) return;
   if (jobs_.metrics && (flags & kUncounted) == 0 && target.shadow != nullptr) {
     counter_.count(*thread, access, address, bytes,
                    target.space == Space::kGlobal || target.space == Space::kDeviceVariable);
   }
   if (!jobs_.rules) return;
-  if (const auto problem = address_problem(memory_, target, address, bytes, access)) [[unlikely]]
+  if (const auto problem = address_problem(memory_, target, address, bytes, access)) [[unlikely]] {
+    if (!has_overflowed_.empty() && has_overflowed_[thread->linear]) return;
     return reports_.wrong_address(*problem, target, address, bytes, access);
+  }
   const CellRules rules(order_, access, is_of_block(target.space));
   Verdict first;
   target.shadow->for_each_cell(target.offset, bytes, [&](Cell& cell) {
@@ -180,8 +194,13 @@ void Checker::check(const void* address, std::size_t bytes, std::uint64_t flags,
 void Checker::compiler_found(FindingKind kind, const char* action, FindingPlace place, const std::string& detail) {
   const ThreadState* const thread = current_thread();
   if (thread == nullptr || !jobs_.rules) return;
-  skipped_ = thread;  // the access itself would be reported as a consequence
-  skipped_at_ = place;
+  if (kind == FindingKind::kIntegerOverflow) {
+    has_overflowed_.resize(current_block()->threads.size());
+    has_overflowed_[thread->linear] = true;
+  } else {
+    skipped_ = thread;
+    skipped_at_ = place;
+  }
   Finding finding{kind, names_.kernel(), {}, detail, 1};
   finding.sides.push_back({action, std::move(place), true, thread->thread_idx, current_block()->block_idx});
   FindingLog::instance().add(finding);

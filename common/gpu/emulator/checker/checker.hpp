@@ -3,6 +3,7 @@
 /// Checked mode: follows all accesses and synchronization of a kernel's threads.
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "emulator/checker/access_reports.hpp"
 #include "emulator/checker/happens_before.hpp"
@@ -10,6 +11,8 @@
 #include "emulator/checker/memory_map.hpp"
 #include "emulator/checker/metrics_counter.hpp"
 #include "emulator/checker/source_names.hpp"
+#include "emulator/checker/stream_checks.hpp"
+#include "emulator/checker/stream_order.hpp"
 #include "emulator/engine/observer.hpp"
 
 namespace lockstep::emulator::checker {
@@ -45,7 +48,8 @@ class Checker final : public Observer {
   /// An atomic of the current thread, from a compiler hook. @param releases  Its memory order publishes earlier
   /// accesses.
   void check_atomic(const void* address, std::size_t bytes, bool releases, std::uint64_t flags, Site site);
-  /// A compiler's own check (-fsanitize=bounds,alignment) failed for the access that follows.
+  /// A compiler's own check (-fsanitize=bounds,alignment,signed-integer-overflow) failed. Its consequences
+  /// are not reported: the access on the same line, or, after an overflow, the thread's accesses to wrong addresses.
   void compiler_found(FindingKind kind, const char* action, FindingPlace place, const std::string& detail);
 
   /// Of the kernel that runs on this host thread.
@@ -56,6 +60,12 @@ class Checker final : public Observer {
   void with_memory(const Use& use) {
     const std::scoped_lock lock(mutex_);
     use(memory_);
+  }
+  /// Calls `use(checks)` under the lock. @param use  Takes a StreamChecks&.
+  template <typename Use>
+  void with_streams(const Use& use) {
+    const std::scoped_lock lock(mutex_);
+    use(stream_checks_);
   }
   /// Calls `use(counter, names)` under the lock. @param use  Takes a MetricsCounter& and a SourceNames&. @return  Its
   /// result.
@@ -71,12 +81,15 @@ class Checker final : public Observer {
   std::recursive_mutex mutex_;
   Jobs jobs_;  // of the running launch
   HappensBefore order_;
+  StreamOrder streams_;
   MemoryMap memory_;
   SourceNames names_;
-  AccessReports reports_{order_, memory_, names_};
+  AccessReports reports_{order_, streams_, memory_, names_};
+  StreamChecks stream_checks_{order_, streams_, memory_, reports_};
   MetricsCounter counter_;
   const ThreadState* skipped_ = nullptr;  // its access at skipped_at_ has already been reported
   FindingPlace skipped_at_;
+  std::vector<bool> has_overflowed_;  // by thread of the block; empty: none
 };
 
 }  // namespace lockstep::emulator::checker

@@ -26,7 +26,11 @@ enum class FindingKind {
   kStackOverflow,       ///< Local variables larger than a thread's stack.
   kException,           ///< C++ code of a kernel threw.
   kHostAccess,          ///< Host code used the address of device memory.
-  kUnsynchronizedRead,  ///< Host code read or changed data that a device was still using.
+  kUnsynchronizedRead,  ///< Host code used pinned memory that an asynchronous copy was still writing.
+  kChangedTooEarly,     ///< Host code changed pinned memory that an asynchronous copy was still reading.
+  kUnorderedStreams,    ///< Operations of two streams use the same memory, one writes, and nothing orders them.
+  kUnrecordedEvent,     ///< As kUnorderedStreams, though one waited: for an event that had not been recorded.
+  kIntegerOverflow,     ///< A signed integer of a kernel overflowed.
   kBadLaunch,           ///< A launch that CUDA refuses.
 };
 

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace lockstep::emulator::checker {
 
-void HappensBefore::launch_begin() {
-  launch_first_ = ++interval_;
+void HappensBefore::launch_begin(std::vector<LaunchSpan> unordered) {
+  launch_ = {++interval_, std::move(unordered)};
   block_first_ = interval_;
   blocks_.clear();
   published_.clear();
@@ -109,6 +110,12 @@ void HappensBefore::atomic(std::uint32_t thread, const void* address) {
   if (found == published_.end()) return;
   learn(thread, found->second.device);
   if (found->second.block_first == block_first_) learn(thread, found->second.block);
+}
+
+bool HappensBefore::is_unordered_launch(Interval interval) const noexcept {
+  const auto after = std::upper_bound(launch_.unordered.begin(), launch_.unordered.end(), interval,
+                                      [](Interval value, const LaunchSpan& span) { return value < span.first; });
+  return after != launch_.unordered.begin() && std::prev(after)->contains(interval);
 }
 
 std::uint64_t HappensBefore::block_of(Interval interval) const {

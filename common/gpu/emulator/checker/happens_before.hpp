@@ -10,6 +10,7 @@
 
 #include "emulator/checker/access.hpp"
 #include "emulator/checker/knowledge.hpp"
+#include "emulator/checker/stream_order.hpp"
 
 namespace lockstep::emulator::checker {
 
@@ -19,8 +20,9 @@ namespace lockstep::emulator::checker {
 /// Thread safety: none; only the thread that runs the kernel calls.
 class HappensBefore {
  public:
-  /// Orders everything that follows after everything before.
-  void launch_begin();
+  /// Orders everything that follows after everything before, except these launches of other streams.
+  /// @param unordered  Oldest first.
+  void launch_begin(std::vector<LaunchSpan> unordered = {});
   /// @param block  Rank in the grid. @param thread_count  At most 1024.
   void block_begin(std::uint64_t block, std::uint32_t thread_count);
   /// All threads of the block met.
@@ -40,10 +42,11 @@ class HappensBefore {
     return Access::make(interval_, own_clock_[thread], site, flags, thread);
   }
   /// True if `before` is ordered before the thread's current access.
-  /// @param alive_from  Accesses of earlier intervals are over: block_first() for shared memory, launch_first()
+  /// @param alive_from  Accesses of earlier intervals are over: block_first() for shared memory, ordered_from()
   ///                    otherwise.
   [[nodiscard]] bool is_ordered(const Access& before, std::uint32_t thread, Interval alive_from) const noexcept {
     if (before.interval < alive_from) return true;
+    if (before.interval < launch_.first) return !is_unordered_launch(before.interval);
     if (before.interval >= block_first_) {
       if (before.interval < interval_ || before.thread() == thread) return true;
       if (before.thread() / 32 == thread / 32 &&
@@ -54,8 +57,21 @@ class HappensBefore {
     return knowledge_[thread] != nullptr && knowledge_[thread]->covers(before);
   }
 
+  /// True only if `before` is of this launch, not ordered before the thread's current access, and either of another
+  /// block or, in the running interval, of another warp. Cheap.
+  [[nodiscard]] bool is_distant(const Access& before, std::uint32_t thread, Interval alive_from) const noexcept {
+    if (before.interval < launch_.first || before.interval < alive_from || knowledge_[thread] != nullptr) return false;
+    return before.interval < block_first_ || (before.interval == interval_ && before.thread() / 32 != thread / 32);
+  }
+
+  /// Everything before this interval is ordered before this launch.
+  [[nodiscard]] Interval ordered_from() const noexcept {
+    return launch_.unordered.empty() ? launch_.first : launch_.unordered.front().first;
+  }
   /// The first interval of this launch.
-  [[nodiscard]] Interval launch_first() const noexcept { return launch_first_; }
+  [[nodiscard]] Interval launch_first() const noexcept { return launch_.first; }
+  /// The running interval.
+  [[nodiscard]] Interval interval() const noexcept { return interval_; }
   /// The first interval of this block.
   [[nodiscard]] Interval block_first() const noexcept { return block_first_; }
   /// The rank in the grid of this launch's block that contained the interval.
@@ -66,19 +82,24 @@ class HappensBefore {
     Interval first;
     std::uint64_t rank;
   };
+  struct Launch {
+    Interval first = kHostInterval;
+    std::vector<LaunchSpan> unordered;  // earlier launches of other streams
+  };
   using Known = std::shared_ptr<Knowledge>;  // modified only if held by a single owner
   struct Published {
     Known device;  // after __threadfence
     Known block;   // after __threadfence_block: only for threads of the publishing block
     Interval block_first = 0;
   };
+  [[nodiscard]] bool is_unordered_launch(Interval interval) const noexcept;
   void learn(std::uint32_t thread, const Known& known);
   void publish(std::uint32_t thread, Published& published);
   void meet_some(std::uint32_t warp, std::uint32_t mask);
   void share_all(std::uint32_t first, std::uint32_t count, std::uint32_t mask);
 
   Interval interval_ = kHostInterval;
-  Interval launch_first_ = kHostInterval;
+  Launch launch_;
   Interval block_first_ = kHostInterval;
   std::uint32_t thread_count_ = 0;
   std::vector<std::uint32_t> own_clock_ = std::vector<std::uint32_t>(1024, 1);

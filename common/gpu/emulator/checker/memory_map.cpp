@@ -40,7 +40,8 @@ std::string describe(const Allocation& allocation) {
 MemoryMap::MemoryMap() : memory_(DeviceMemory::instance()), global_(memory_.arena_begin(), memory_.arena_bytes()) {}
 
 // The emulator's own data is not shared memory, even if inline functions of its headers read it.
-void MemoryMap::refresh_images() {
+void MemoryMap::refresh() {
+  known_allocations_ = {};
   if (image_generation_ != 0 && image_generation() == image_generation_) return;
   images_ = binary_images(image_generation_);
   std::vector<StaticRange> ranges;
@@ -73,8 +74,12 @@ bool MemoryMap::is_allocated_elsewhere(const Target& target, const void* address
   }
   if (target.space == Space::kStaticShared) return last_shared_.end - number(address) >= bytes;
   if (target.space != Space::kGlobal) return true;
-  last_allocation_ = memory_.find(address);
-  return fits(last_allocation_, address, bytes);
+  const Allocation* const found = memory_.find(address);
+  if (found == nullptr || !found->covers(address) || begin + bytes > found->begin + found->bytes) return false;
+  if (found->is_freed) return false;
+  known_allocations_[oldest_known_] = {found->begin, found->bytes};
+  oldest_known_ = (oldest_known_ + 1) % known_allocations_.size();
+  return true;
 }
 
 // A block's shared memory is a static variable of its kernel, because one block runs at a time. Static variables
@@ -117,7 +122,8 @@ bool MemoryMap::is_allowed_host(const void* address) const {
   return after != host_ranges_.begin() && lies_in(address, std::prev(after)->first, std::prev(after)->second);
 }
 
-Target MemoryMap::find_rare(const void* address, const BlockState& block, bool is_write) {
+Target MemoryMap::find_rare(const void* address, bool is_write) {
+  const BlockState& block = *current_block();
   if (lies_in(address, &block, sizeof block) || lies_in(address, block.threads.data(), block.threads.size_bytes()) ||
       lies_in(address, block.call, sizeof *block.call) ||
       lies_in(address, block.call->arguments, block.call->argument_bytes) || is_builtin_variable(address)) {
@@ -130,7 +136,7 @@ Target MemoryMap::find_rare(const void* address, const BlockState& block, bool i
 
 Target MemoryMap::find_for_host(const void* address) {
   if (global_.contains(address)) return at(Space::kGlobal, global_, address);
-  refresh_images();
+  refresh();
   StaticRange* const range = find_static(address);
   return range == nullptr ? Target{} : at_static(*range, address);
 }

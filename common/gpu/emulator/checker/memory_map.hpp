@@ -1,6 +1,7 @@
 #pragma once
 /// @file
 /// Classifies the addresses of a kernel's accesses.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -42,13 +43,13 @@ class MemoryMap {
  public:
   MemoryMap();
 
-  /// Finds libraries loaded since the last call.
-  void refresh_images();
+  /// Finds libraries loaded since the last call, and forgets what it knew of allocations: for a launch that begins.
+  void refresh();
   /// Sets the dynamic shared memory of the block that begins.
   void set_dynamic_shared(std::span<std::byte> memory);
 
   /// Classifies an address that this thread uses.
-  Target find(const void* address, const ThreadState& thread, const BlockState& block, bool is_write) {
+  Target find(const void* address, const ThreadState& thread, bool is_write) {
     if (global_.contains(address)) return at(Space::kGlobal, global_, address);
     const auto* const byte = static_cast<const std::byte*>(address);
     if (byte >= thread.stack_begin && byte < thread.stack_end) return {};
@@ -56,11 +57,18 @@ class MemoryMap {
     if (last_shared_.contains(reinterpret_cast<std::uintptr_t>(address))) {
       return at(Space::kStaticShared, *last_static_->shadow, address);
     }
-    return find_rare(address, block, is_write);
+    return find_rare(address, is_write);
+  }
+  /// The cell of an access to four aligned bytes of a live allocation, if it is found at once; else null.
+  [[nodiscard]] Cell* usual_cell(const void* address, std::size_t bytes) const noexcept {
+    if (!global_.contains(address)) return nullptr;
+    if (bytes != ShadowRange::kCellBytes || reinterpret_cast<std::uintptr_t>(address) % bytes != 0) return nullptr;
+    if (!is_in_known_allocation(address, bytes)) return nullptr;
+    return global_.whole_cell(static_cast<std::size_t>(static_cast<const std::byte*>(address) - global_.begin()));
   }
   /// True if the whole access lies in one allocation, or in the shared memory or variable in which it begins.
   bool is_allocated(const Target& target, const void* address, std::size_t bytes) {
-    if (target.space == Space::kGlobal && fits(last_allocation_, address, bytes)) return true;
+    if (target.space == Space::kGlobal && is_in_known_allocation(address, bytes)) return true;
     return is_allocated_elsewhere(target, address, bytes);
   }
 
@@ -91,15 +99,17 @@ class MemoryMap {
   static Target at(Space space, ShadowRange& shadow, const void* address) {
     return {space, &shadow, static_cast<std::size_t>(static_cast<const std::byte*>(address) - shadow.begin())};
   }
-  static bool fits(const Allocation* allocation, const void* address, std::size_t bytes) noexcept {
-    return allocation != nullptr && allocation->covers(address) &&
-           static_cast<const std::byte*>(address) + bytes <= allocation->begin + allocation->bytes &&
-           !allocation->is_freed.load(std::memory_order_relaxed);
+  [[nodiscard]] bool is_in_known_allocation(const void* address, std::size_t bytes) const noexcept {
+    for (const std::span<const std::byte> known : known_allocations_) {
+      const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(address) - known.data());
+      if (offset < known.size() && bytes <= known.size() - offset) return true;
+    }
+    return false;
   }
   bool is_allocated_elsewhere(const Target& target, const void* address, std::size_t bytes);
   Target at_static(StaticRange& range, const void* address);
   static const DataSymbol* shared_variable(const StaticRange& range, const void* address);
-  Target find_rare(const void* address, const BlockState& block, bool is_write);
+  Target find_rare(const void* address, bool is_write);
   StaticRange* find_static(const void* address);
   [[nodiscard]] bool is_program_data(const void* address) const;
   [[nodiscard]] bool is_allowed_host(const void* address) const;
@@ -113,7 +123,9 @@ class MemoryMap {
   std::vector<StaticRange> statics_;
   StaticRange* last_static_ = nullptr;  // target of the last access
   AddressRange last_shared_;            // variable of the last access
-  const Allocation* last_allocation_ = nullptr;
+  // Live allocations that this launch has used; a kernel uses a few by turns.
+  std::array<std::span<const std::byte>, 4> known_allocations_{};
+  std::size_t oldest_known_ = 0;  // in known_allocations_
   std::map<const void*, std::size_t> host_ranges_;
 };
 

@@ -143,6 +143,14 @@ const char* name_of(FindingKind kind) {
       return "device memory used by host code";
     case FindingKind::kUnsynchronizedRead:
       return "result used before it is synchronized";
+    case FindingKind::kChangedTooEarly:
+      return "pinned memory changed before its copy";
+    case FindingKind::kUnorderedStreams:
+      return "streams without order";
+    case FindingKind::kUnrecordedEvent:
+      return "wait for an event never recorded";
+    case FindingKind::kIntegerOverflow:
+      return "integer overflow";
     case FindingKind::kBadLaunch:
       return "bad launch";
   }
@@ -191,6 +199,18 @@ std::string hint_of(const Finding& finding) {
       return "copy the data with cudaMemcpy first; only kernels can use device memory.";
     case FindingKind::kUnsynchronizedRead:
       return "wait first: cudaStreamSynchronize, cudaDeviceSynchronize or cudaEventSynchronize.";
+    case FindingKind::kChangedTooEarly:
+      return "a copy from pinned memory reads it only when its turn comes: wait for the copy (cudaEventSynchronize, "
+             "cudaStreamSynchronize), or use a second buffer.";
+    case FindingKind::kUnorderedStreams:
+      return "record an event after the first and let the other's stream wait for it (cudaStreamWaitEvent), or use "
+             "one "
+             "stream. The default stream waits only for streams made without cudaStreamNonBlocking.";
+    case FindingKind::kUnrecordedEvent:
+      return "cudaStreamWaitEvent waits for the event's last cudaEventRecord before it, in the order in which the host "
+             "makes the calls: record first, then wait.";
+    case FindingKind::kIntegerOverflow:
+      return "compute in 64 bits: convert one operand before the operation (static_cast<std::size_t>(row) * columns).";
     case FindingKind::kBadLaunch:
       return "the kernel does not run, and only cudaGetLastError() says so: check the values between <<< and >>> "
              "(blocks, then threads per block); a division that rounds down may give 0 blocks.";

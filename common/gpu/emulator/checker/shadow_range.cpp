@@ -39,8 +39,8 @@ void ShadowRange::drop_chunk(std::size_t index, std::uintptr_t entry) noexcept {
 ShadowRange::Parts& ShadowRange::split(Chunk& chunk, std::size_t index) {
   if (chunk.parts == nullptr) chunk.parts = std::make_unique<std::array<Parts, kCells>>();
   Parts& parts = (*chunk.parts)[index];
-  if (!chunk.is_split[index]) parts.fill(chunk.cells[index]);
-  chunk.is_split[index] = true;
+  if (!is_split(chunk.cells[index])) parts.fill(chunk.cells[index]);
+  chunk.cells[index].write.interval = kSplit;
   return parts;
 }
 
@@ -53,7 +53,6 @@ void ShadowRange::join(Chunk& chunk, std::size_t index) noexcept {
   };
   if (!std::all_of(parts.begin(), parts.end(), is_like_first)) return;
   chunk.cells[index] = parts[0];
-  chunk.is_split[index] = false;
 }
 
 void ShadowRange::set_written(std::size_t offset, std::size_t count) { set_all(offset, count, true); }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "emulator/checker/cell.hpp"
@@ -56,6 +57,31 @@ class ShadowRange {
     }
   }
 
+  /// The cell of four aligned bytes at `offset`, or null if it is split or of memory that no kernel has used yet.
+  [[nodiscard]] Cell* whole_cell(std::size_t offset) const noexcept {
+    const std::uintptr_t entry = chunks_[offset / kChunkBytes];
+    if (entry <= kWritten) return nullptr;
+    Cell& cell = reinterpret_cast<Chunk*>(entry)->cells[offset % kChunkBytes / kCellBytes];
+    return is_split(cell) ? nullptr : &cell;
+  }
+  /// Calls `visit(cell, offset)` for the cells of [offset, offset + count) that kernels have used. Changes nothing.
+  /// @param visit  Returns false to end.
+  template <typename Visit>
+  void for_each_used_cell(std::size_t offset, std::size_t count, const Visit& visit) const {
+    for (const std::size_t end = offset + count; offset < end;) {
+      const std::uintptr_t entry = chunks_[offset / kChunkBytes];
+      if (entry <= kWritten) {
+        offset = (offset / kChunkBytes + 1) * kChunkBytes;
+        continue;
+      }
+      const Chunk& chunk = *reinterpret_cast<const Chunk*>(entry);
+      const std::size_t index = offset % kChunkBytes / kCellBytes;
+      const bool has_parts = is_split(chunk.cells[index]);
+      if (!visit(has_parts ? (*chunk.parts)[index][offset % kCellBytes] : chunk.cells[index], offset)) return;
+      offset += has_parts ? 1 : kCellBytes - offset % kCellBytes;
+    }
+  }
+
   /// Marks the memory as written by the host, before everything that runs from now on.
   void set_written(std::size_t offset, std::size_t count);
   /// Marks the memory as never written.
@@ -66,13 +92,16 @@ class ShadowRange {
   using Parts = std::array<Cell, kCellBytes>;
   struct Chunk {
     std::array<Cell, kCells> cells{};
-    std::array<bool, kCells> is_split{};
-    std::unique_ptr<std::array<Parts, kCells>> parts;  // valid if is_split
+    std::unique_ptr<std::array<Parts, kCells>> parts;  // valid for cells that are split
   };
+
+  // Marks a cell whose parts count. In the cell itself, because every access looks at it.
+  static constexpr Interval kSplit = std::numeric_limits<Interval>::max();
+  [[nodiscard]] static bool is_split(const Cell& cell) noexcept { return cell.write.interval == kSplit; }
 
   template <typename Visit>
   void visit_whole(Chunk& chunk, std::size_t index, const Visit& visit) {
-    if (!chunk.is_split[index]) [[likely]] {
+    if (!is_split(chunk.cells[index])) [[likely]] {
       visit(chunk.cells[index]);
       return;
     }

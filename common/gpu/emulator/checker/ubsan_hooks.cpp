@@ -1,5 +1,6 @@
-// Functions called by code compiled with -fsanitize=bounds,alignment if a check fails; the place is an argument. Both
-// compilers pass the structures of LLVM compiler-rt, lib/ubsan/ubsan_value.h and ubsan_handlers.h.
+// Functions called by code compiled with -fsanitize=bounds,alignment,signed-integer-overflow if a check fails; the
+// place is an argument. Both compilers pass the structures of LLVM compiler-rt, lib/ubsan/ubsan_value.h and
+// ubsan_handlers.h.
 #include <cstdint>
 #include <string>
 
@@ -25,6 +26,10 @@ struct OutOfBounds {
   const TypeDescriptor* array;
   const TypeDescriptor* index;
 };
+struct Overflow {
+  SourceLocation place;
+  const TypeDescriptor* type;
+};
 struct TypeMismatch {
   SourceLocation place;
   const TypeDescriptor* type;
@@ -33,7 +38,7 @@ struct TypeMismatch {
 };
 
 // Integers of up to 64 bits are passed by value.
-std::string index_text(const TypeDescriptor& type, std::uintptr_t value) {
+std::string integer_text(const TypeDescriptor& type, std::uintptr_t value) {
   const unsigned bits = 1U << (type.info >> 1U);
   if (type.kind != 0 || bits > 64) return "?";
   if ((type.info & 1U) == 0) return std::to_string(value);
@@ -41,12 +46,23 @@ std::string index_text(const TypeDescriptor& type, std::uintptr_t value) {
   return std::to_string(static_cast<std::int64_t>(value << unused) >> unused);
 }
 
+void overflow(const Overflow& data, const std::string& operation) {
+  Checker* const checker = Checker::running;
+  if (checker == nullptr) return;
+  checker->compiler_found(FindingKind::kIntegerOverflow, "computed", {data.place.file, data.place.line},
+                          operation + " does not fit into the type " + data.type->name);
+}
+
+void overflow(const Overflow& data, std::uintptr_t left, const char* operation, std::uintptr_t right) {
+  overflow(data, integer_text(*data.type, left) + operation + integer_text(*data.type, right));
+}
+
 void out_of_bounds(const OutOfBounds& data, std::uintptr_t index) {
   Checker* const checker = Checker::running;
   if (checker == nullptr) return;
   checker->compiler_found(
       FindingKind::kOutOfBounds, "access", {data.place.file, data.place.line},
-      "index " + index_text(*data.index, index) + " is outside of an array of type " + data.array->name);
+      "index " + integer_text(*data.index, index) + " is outside of an array of type " + data.array->name);
 }
 
 void type_mismatch(const TypeMismatch& data, std::uintptr_t address) {
@@ -73,6 +89,26 @@ LOCKSTEP_HOOK __ubsan_handle_type_mismatch_v1(const TypeMismatch* data, std::uin
 }
 LOCKSTEP_HOOK __ubsan_handle_type_mismatch_v1_abort(const TypeMismatch* data, std::uintptr_t address) {
   type_mismatch(*data, address);
+}
+
+#define LOCKSTEP_OVERFLOW_HOOK(name, operation)                                                                     \
+  LOCKSTEP_HOOK __ubsan_handle_##name##_overflow(const Overflow* data, std::uintptr_t left, std::uintptr_t right) { \
+    overflow(*data, left, operation, right);                                                                        \
+  }                                                                                                                 \
+  LOCKSTEP_HOOK __ubsan_handle_##name##_overflow_abort(const Overflow* data, std::uintptr_t left,                   \
+                                                       std::uintptr_t right) {                                      \
+    overflow(*data, left, operation, right);                                                                        \
+  }
+
+LOCKSTEP_OVERFLOW_HOOK(add, " + ")
+LOCKSTEP_OVERFLOW_HOOK(sub, " - ")
+LOCKSTEP_OVERFLOW_HOOK(mul, " * ")
+LOCKSTEP_OVERFLOW_HOOK(divrem, " / ")
+LOCKSTEP_HOOK __ubsan_handle_negate_overflow(const Overflow* data, std::uintptr_t value) {
+  overflow(*data, "-(" + integer_text(*data->type, value) + ")");
+}
+LOCKSTEP_HOOK __ubsan_handle_negate_overflow_abort(const Overflow* data, std::uintptr_t value) {
+  overflow(*data, "-(" + integer_text(*data->type, value) + ")");
 }
 
 #undef LOCKSTEP_HOOK

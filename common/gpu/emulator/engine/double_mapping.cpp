@@ -53,6 +53,10 @@ void DoubleMapping::close(std::size_t offset, std::size_t bytes) const noexcept 
   ::mprotect(program_ + offset, bytes, PROT_NONE);
 }
 
+void DoubleMapping::forbid_writes(std::size_t offset, std::size_t bytes) const noexcept {
+  ::mprotect(program_ + offset, bytes, PROT_READ);
+}
+
 void DoubleMapping::open(std::size_t offset, std::size_t bytes) const noexcept {
   ::mprotect(program_ + offset, bytes, PROT_READ | PROT_WRITE);
 }

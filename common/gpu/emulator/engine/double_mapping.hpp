@@ -29,7 +29,9 @@ class DoubleMapping {
   /// Makes pages inaccessible at the program's address.
   /// @param offset  Multiple of the page size. @param bytes  Rounded up to pages.
   void close(std::size_t offset, std::size_t bytes) const noexcept;
-  /// Undoes close().
+  /// Makes pages read-only at the program's address. Parameters as for close().
+  void forbid_writes(std::size_t offset, std::size_t bytes) const noexcept;
+  /// Undoes close() and forbid_writes().
   void open(std::size_t offset, std::size_t bytes) const noexcept;
 
   /// Returns the pages that lie entirely in the range to the system; they then read as zero.

@@ -109,8 +109,9 @@ cudaError_t enqueue_kernel(KernelCall call, cudaStream_t stream) {
                 "the stream is of another device than the current one: call cudaSetDevice first");
     if (checks_enabled()) note_launch(call, queue->kind == StreamKind::kLegacy);
     Operation launch;
-    launch.name = "kernel launch";
+    launch.name = call.name != nullptr ? call.name : "kernel launch";
     launch.place = call.place;
+    launch.is_launch = true;
     launch.run = [shared = std::make_shared<const KernelCall>(std::move(call)), device = queue->device] {
       return run_kernel(*shared, device);
     };

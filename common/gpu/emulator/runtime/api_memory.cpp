@@ -23,6 +23,7 @@ void* give(const Allocation* block, std::size_t bytes, int device) {
                           DeviceMemory::instance().device_bytes(), " are free (LOCKSTEP_EMULATOR_MEMORY)")};
   }
   forget(block->begin, block->bytes);
+  Scheduler::instance().allocated(block->begin, block->bytes);
   return block->begin;
 }
 
@@ -110,12 +111,13 @@ cudaError_t cudaFree(void* pointer) {
   });
 }
 
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, SourcePlace place) {
   return api_call("cudaFreeAsync", ApiNeeds::kWorkingDevice, [&] {
     if (pointer == nullptr) return;
     require_live(pointer);
     Operation free;
     free.name = "cudaFreeAsync";
+    free.place = place;
     free.accesses.push_back({static_cast<std::byte*>(pointer), DeviceMemory::instance().find(pointer)->bytes, true});
     free.run = [pointer] {
       free_block(pointer);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "emulator/engine/settings.hpp"
 #include "emulator/runtime/api_call.hpp"
 #include "emulator/runtime/capture.hpp"
 #include "emulator/runtime/handles.hpp"
@@ -62,7 +63,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   });
 }
 
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags, SourcePlace place) {
   return api_call("cudaStreamWaitEvent", ApiNeeds::kWorkingDevice, [&] {
     api_require(flags == cudaEventWaitDefault, cudaErrorInvalidValue, "flags are cudaEventWaitDefault");
     const EventState state = Handles::instance().event(event);
@@ -70,10 +71,13 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     if (state.record && state.record->captured) return join_capture(*queue, *state.record->captured);
     api_require(!state.record || !is_captured(*queue), cudaErrorStreamCaptureIsolation,
                 "the stream is captured, and the event was recorded outside the capture");
-    if (!state.record) return;
+    if (!state.record && (!settings().is_checked || is_captured(*queue))) return;
     Operation wait;
     wait.name = "cudaStreamWaitEvent";
-    wait.waits.push_back(state.record->point);
+    wait.place = place;
+    wait.event = event;
+    wait.is_empty_wait = !state.record;
+    if (state.record) wait.waits.push_back(state.record->point);
     Scheduler::instance().enqueue(queue, std::move(wait));
   });
 }

@@ -61,8 +61,10 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 }
 
 void report_closed_memory(const void* address, const Interrupted& where) {
-  if (HostMemory::instance().open_page(address)) {
-    report_unfinished_copy(address, where.pc, where.is_write);
+  if (const auto guard = HostMemory::instance().open_page(address)) {
+    const ReportedCall copy{guard->user.name, guard->user.place, guard->is_write};
+    // A copy's source is closed to writes only.
+    report_unfinished_copy(address, {where.pc, where.is_write || !guard->is_write}, copy);
     end_process();
   }
   const DeviceMemory& memory = DeviceMemory::instance();
@@ -79,7 +81,9 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 
 }  // namespace
 
-bool open_for_kernel(const void* address) { return settings().is_checked && HostMemory::instance().open_page(address); }
+bool open_for_kernel(const void* address) {
+  return settings().is_checked && HostMemory::instance().open_page(address).has_value();
+}
 
 void set_runs_kernels(bool is_running) { runs_kernels = is_running; }
 

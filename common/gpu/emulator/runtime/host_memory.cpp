@@ -31,8 +31,7 @@ bool HostMemory::free(const void* begin) {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(static_cast<const std::byte*>(begin));
   if (found == entries_.end() || !found->second.mapping) return false;
-  const auto of_block = [begin](const Closed& closed) { return closed.block == begin; };
-  closed_.erase(std::remove_if(closed_.begin(), closed_.end(), of_block), closed_.end());
+  std::erase_if(guarded_, [begin](const Guarded& pages) { return pages.block == begin; });
   entries_.erase(found);
   return true;
 }
@@ -77,48 +76,71 @@ std::byte* HostMemory::alias(const void* address) const {
   return found->second.mapping->alias() + (place - found->first);
 }
 
-void HostMemory::close_until(const void* begin, std::size_t bytes, StreamId stream, std::uint64_t sequence) {
+void HostMemory::guard_until(const Use& use, const User& user) {
   const std::lock_guard lock(mutex_);
-  const auto found = find_locked(begin);
+  const auto found = find_locked(use.begin);
   if (found == entries_.end() || !found->second.mapping) return;
-  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(begin) - found->first);
+  const auto offset = static_cast<std::size_t>(use.begin - found->first);
   const std::size_t page = page_bytes();
   const std::size_t first = (offset + page - 1) / page * page;
   // The rest of a block's last page is unused.
-  const bool reaches_end = offset + bytes >= found->second.bytes;
-  const std::size_t end = reaches_end ? found->second.mapping->bytes() : (offset + bytes) / page * page;
+  const bool reaches_end = offset + use.bytes >= found->second.bytes;
+  const std::size_t end = reaches_end ? found->second.mapping->bytes() : (offset + use.bytes) / page * page;
   if (first >= end) return;
-  closed_.push_back({const_cast<std::byte*>(found->first), first, end - first, stream, sequence});
-  found->second.mapping->close(first, end - first);
+  guarded_.push_back({const_cast<std::byte*>(found->first), first, end - first, {user, use.is_write}});
+  guard(guarded_.back());
+  if (use.is_write) return;
+  for (const Guarded& pages : guarded_) {  // what others write stays closed
+    if (pages.block == found->first && pages.guard.is_write) guard(pages);
+  }
 }
 
-void HostMemory::close_all() const {
-  for (const Closed& closed : closed_) entries_.at(closed.block).mapping->close(closed.offset, closed.bytes);
+void HostMemory::guard(const Guarded& pages) const {
+  const DoubleMapping& mapping = *entries_.at(pages.block).mapping;
+  if (pages.guard.is_write) {
+    mapping.close(pages.offset, pages.bytes);
+  } else {
+    mapping.forbid_writes(pages.offset, pages.bytes);
+  }
+}
+
+// A page may wait for several operations; those that write come last, since they close it.
+void HostMemory::guard_all() const {
+  for (const bool is_write : {false, true}) {
+    for (const Guarded& pages : guarded_) {
+      if (pages.guard.is_write == is_write) guard(pages);
+    }
+  }
 }
 
 void HostMemory::open_covered(const Clock& clock) {
   const std::lock_guard lock(mutex_);
-  const auto is_covered = [&](const Closed& closed) { return clock.covers(closed.stream, closed.sequence); };
-  const auto first = std::stable_partition(closed_.begin(), closed_.end(), std::not_fn(is_covered));
-  if (first == closed_.end()) return;
-  for (auto closed = first; closed != closed_.end(); ++closed) {
-    entries_.at(closed->block).mapping->open(closed->offset, closed->bytes);
+  const auto is_covered = [&](const Guarded& pages) {
+    return clock.covers(pages.guard.user.stream, pages.guard.user.sequence);
+  };
+  const auto first = std::stable_partition(guarded_.begin(), guarded_.end(), std::not_fn(is_covered));
+  if (first == guarded_.end()) return;
+  for (auto pages = first; pages != guarded_.end(); ++pages) {
+    entries_.at(pages->block).mapping->open(pages->offset, pages->bytes);
   }
-  closed_.erase(first, closed_.end());
-  close_all();  // a page may wait for several copies
+  guarded_.erase(first, guarded_.end());
+  guard_all();
 }
 
-bool HostMemory::open_page(const void* address) {
+std::optional<HostMemory::Guard> HostMemory::open_page(const void* address) {
   const std::lock_guard lock(mutex_);
   const auto* place = static_cast<const std::byte*>(address);
-  const auto holds = [place](const Closed& closed) {
-    return place >= closed.block + closed.offset && place < closed.block + closed.offset + closed.bytes;
+  const auto holds = [place](const Guarded& pages) {
+    return place >= pages.block + pages.offset && place < pages.block + pages.offset + pages.bytes;
   };
-  const auto found = std::find_if(closed_.begin(), closed_.end(), holds);
-  if (found == closed_.end()) return false;
+  // Of several, the one that closes the page.
+  auto found =
+      std::ranges::find_if(guarded_, [&](const Guarded& pages) { return holds(pages) && pages.guard.is_write; });
+  if (found == guarded_.end()) found = std::ranges::find_if(guarded_, holds);
+  if (found == guarded_.end()) return std::nullopt;
   const auto offset = static_cast<std::size_t>(place - found->block) / page_bytes() * page_bytes();
   entries_.at(found->block).mapping->open(offset, page_bytes());
-  return true;
+  return found->guard;
 }
 
 }  // namespace lockstep::emulator

@@ -7,8 +7,9 @@
 #include <optional>
 #include <vector>
 
+#include "emulator/checker/clock.hpp"
+#include "emulator/cuda/lockstep_emulator/source_place.h"
 #include "emulator/engine/double_mapping.hpp"
-#include "emulator/runtime/clock.hpp"
 
 namespace lockstep::emulator {
 
@@ -40,33 +41,51 @@ class HostMemory {
   /// The runtime's address of the same byte.
   [[nodiscard]] std::byte* alias(const void* address) const;
 
-  /// Closes the pages that lie entirely in [begin, begin + bytes), until the host has waited for operation `sequence`
-  /// of `stream`. @param begin  In any memory; nothing happens unless it is from allocate().
-  void close_until(const void* begin, std::size_t bytes, StreamId stream, std::uint64_t sequence);
+  /// Memory that an operation uses.
+  struct Use {
+    const std::byte* begin = nullptr;  ///< In any memory; only that from allocate() is guarded.
+    std::size_t bytes = 0;
+    bool is_write = false;
+  };
+  /// An operation of a stream.
+  struct User {
+    StreamId stream = 0;
+    std::uint64_t sequence = 0;
+    const char* name = "";
+    SourcePlace place;
+  };
+  /// Guards the pages that lie entirely in the used bytes until the host has waited for the operation: from all its
+  /// accesses if the operation writes them, else from its writes.
+  void guard_until(const Use& use, const User& user);
   /// Opens pages that wait for an operation covered by `clock`.
   void open_covered(const Clock& clock);
-  /// Opens the page of the address unconditionally. @return  False if it is not closed.
-  bool open_page(const void* address);
+  /// Why a page is guarded.
+  struct Guard {
+    User user;
+    bool is_write = false;  ///< The operation writes.
+  };
+  /// Opens the page of the address unconditionally. @return  Why it was guarded; none if it was open.
+  std::optional<Guard> open_page(const void* address);
 
  private:
   struct Entry {
     std::size_t bytes = 0;
     std::optional<DoubleMapping> mapping;  // none: registered
   };
-  struct Closed {
+  struct Guarded {
     std::byte* block = nullptr;
     std::size_t offset = 0;
     std::size_t bytes = 0;
-    StreamId stream = 0;
-    std::uint64_t sequence = 0;
+    Guard guard;
   };
   using Entries = std::map<const std::byte*, Entry>;
   [[nodiscard]] Entries::const_iterator find_locked(const void* address) const;
-  void close_all() const;
+  void guard(const Guarded& pages) const;
+  void guard_all() const;
 
   mutable std::recursive_mutex mutex_;  // recursive: a fault handler may run while this thread holds it
   Entries entries_;
-  std::vector<Closed> closed_;
+  std::vector<Guarded> guarded_;
 };
 
 }  // namespace lockstep::emulator

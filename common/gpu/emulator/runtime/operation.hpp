@@ -11,9 +11,9 @@
 #include <optional>
 #include <vector>
 
+#include "emulator/checker/clock.hpp"
 #include "emulator/cuda/driver_types.h"
 #include "emulator/cuda/lockstep_emulator/source_place.h"
-#include "emulator/runtime/clock.hpp"
 
 namespace lockstep::emulator {
 
@@ -40,11 +40,22 @@ struct Operation {
   std::function<cudaError_t()> run;    ///< Empty: only a place in the order. An error becomes the device's.
   bool is_host_function = false;       ///< Runs on a separate thread: it may wait for other streams.
   bool runs_on_failed_device = false;  ///< Otherwise it is skipped once a kernel has failed.
+  bool is_launch = false;              ///< Of a kernel, whose accesses are known once it has run.
   std::vector<Access> accesses;        ///< All that are known.
   std::vector<Point> waits;            ///< Must be reached first.
+  cudaEvent_t event = nullptr;         ///< Of cudaStreamWaitEvent.
+  bool is_empty_wait = false;          ///< The event had not been recorded.
   std::uint64_t issue = 0;             ///< Set by the scheduler: order of issue in the process.
+  Clock before;                        ///< Set by the scheduler: all that it follows; kept in checked mode only.
+  SourcePlace empty_wait;              ///< Set by the scheduler: the stream's last wait for an event never recorded.
   std::chrono::microseconds delay{0};  ///< Set by the scheduler: artificial delay once it could run.
   std::optional<std::chrono::steady_clock::time_point> not_before;  ///< Set by the scheduler.
+};
+
+/// A wait for an event that had not been recorded, and so did nothing.
+struct EmptyWait {
+  cudaEvent_t event = nullptr;
+  SourcePlace place;
 };
 
 /// A stream's relation to the legacy default stream of its device.
@@ -64,6 +75,7 @@ struct StreamQueue {
   bool is_busy = false;                ///< The first of `pending` is running.
   std::atomic<bool> is_closed{false};  ///< No more are issued.
   Clock clock;                         ///< Of the last operation issued.
+  std::vector<EmptyWait> empty_waits;  ///< Of events that it has not waited for since; kept in checked mode only.
 };
 
 /// The end of the stream's last issued operation. The scheduler's lock guards both.

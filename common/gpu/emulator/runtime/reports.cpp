@@ -22,28 +22,19 @@ FindingSide side_of(const ReportedCall& call) {
 
 }  // namespace
 
-void report_unordered(const ReportedCall& later, const ReportedCall& earlier, const void* shared) {
+void report_unfinished_copy(const void* address, const HostAccess& access, const ReportedCall& copy) {
   Finding finding;
-  finding.kind = FindingKind::kUnsynchronizedRead;
-  finding.sides = {side_of(earlier), side_of(later)};
-  finding.detail = concat("two streams use ", describe_address(shared),
-                          ", and nothing orders them (cudaStreamWaitEvent, cudaStreamSynchronize)");
-  report_finding(finding);
-}
-
-void report_unfinished_copy(const void* address, const void* pc, bool is_write) {
-  Finding finding;
-  finding.kind = FindingKind::kUnsynchronizedRead;
+  finding.kind = copy.is_write ? FindingKind::kUnsynchronizedRead : FindingKind::kChangedTooEarly;
   FindingSide side;
-  side.action = is_write ? "write" : "read";
+  side.action = access.is_write ? "write" : "read";
   // The symbolizer takes return addresses, which follow the call instruction.
   static checker::Symbolizer& symbolizer = *new checker::Symbolizer;
-  const checker::Frame& frame = symbolizer.user_frame(reinterpret_cast<std::uintptr_t>(pc) + 1);
+  const checker::Frame& frame = symbolizer.user_frame(reinterpret_cast<std::uintptr_t>(access.pc) + 1);
   side.place = {frame.file, frame.line};
   side.is_in_kernel = false;
-  finding.sides = {side};
-  finding.detail =
-      concat(describe_address(address), ", which an asynchronous copy writes; the host has not waited for it");
+  finding.sides = {side_of(copy), side};
+  finding.detail = concat(describe_address(address), ", which an asynchronous copy ",
+                          copy.is_write ? "writes" : "reads", "; the host has not waited for it");
   report_finding(finding);
 }
 

@@ -8,20 +8,21 @@
 
 namespace lockstep::emulator {
 
-/// One of two unordered calls.
+/// An asynchronous call.
 struct ReportedCall {
   const char* name = "";  ///< Of the API function.
   SourcePlace place;      ///< Of the call, if known.
-  bool is_write = false;  ///< How it uses the shared bytes.
+  bool is_write = false;  ///< How it uses the memory.
 };
 
-/// Two streams use the same bytes without order, and one of them writes.
-/// @param shared  First of the bytes.
-void report_unordered(const ReportedCall& later, const ReportedCall& earlier, const void* shared);
+/// An access of host code.
+struct HostAccess {
+  const void* pc = nullptr;  ///< Of the instruction.
+  bool is_write = false;
+};
 
 /// Host code touched pinned memory before waiting for an asynchronous copy that uses it.
-/// @param pc  Of the instruction.
-void report_unfinished_copy(const void* address, const void* pc, bool is_write);
+void report_unfinished_copy(const void* address, const HostAccess& access, const ReportedCall& copy);
 
 /// In checked mode, explains why a call returns an error. @param call  Name of the API function. @return  `error`.
 cudaError_t explain(cudaError_t error, const char* call, const std::string& why);

@@ -42,6 +42,11 @@ Scheduler::Scheduler() {
   std::atexit([] { instance().shut_down(); });
 }
 
+void Scheduler::allocated(const std::byte* begin, std::size_t bytes) {
+  const Lock lock(mutex_);
+  order_checks_.allocated(begin, bytes);
+}
+
 std::shared_ptr<StreamQueue> Scheduler::open(int device, StreamKind kind, int priority) {
   const Lock lock(mutex_);
   return executor(device).streams.open(++last_stream_, device, kind, priority);
@@ -70,8 +75,8 @@ Point Scheduler::enqueue(const std::shared_ptr<StreamQueue>& queue, Operation op
   Executor& device = executor(queue->device);
   device.streams.add_implicit_waits(*queue, operation);
   ++queue->issued;
-  order_checks_.issued(*queue, operation);
   operation.issue = ++last_issue_;
+  order_checks_.issued(*queue, operation);
   operation.delay = delay_of(*queue);
   queue->pending.push_back(std::move(operation));
   if (!device.thread.joinable()) device.thread = std::thread([this, number = queue->device] { run_device(number); });
@@ -155,6 +160,7 @@ void Scheduler::run_first(Lock& lock, Executor& device, const std::shared_ptr<St
   if (is_skipped) {
     complete(device, *queue, cudaSuccess);
   } else if (first.is_host_function) {
+    order_checks_.host_waited(first.before);  // it may tell other threads of the host that its stream has come so far
     device.host_threads.post([this, &device, queue, &first] {
       const cudaError_t result = first.run();
       const Lock relock(mutex_);
@@ -163,7 +169,7 @@ void Scheduler::run_first(Lock& lock, Executor& device, const std::shared_ptr<St
   } else {
     device.is_running = true;
     lock.unlock();
-    const cudaError_t result = first.run();
+    const cudaError_t result = order_checks_.run(*queue, first, mutex_);
     lock.lock();
     device.is_running = false;
     complete(device, *queue, result);
@@ -172,6 +178,7 @@ void Scheduler::run_first(Lock& lock, Executor& device, const std::shared_ptr<St
 
 // Called with the lock held.
 void Scheduler::complete(Executor& device, StreamQueue& queue, cudaError_t result) {
+  order_checks_.completed(queue.id, queue.completed + 1);
   device.streams.complete(queue, result);
   changed_.notify_all();
 }

@@ -47,6 +47,9 @@ class Scheduler {
   /// Waits until all work issued to the device so far is done.
   void wait_device(int device);
 
+  /// Memory has been allocated: what used its addresses before is over.
+  void allocated(const std::byte* begin, std::size_t bytes);
+
   /// The permanent error of the device, or cudaSuccess.
   cudaError_t failure(int device);
   /// Completes everything, ends the device's threads, closes its streams and forgets its failure.

@@ -118,3 +118,42 @@ TEST_CASE("Nobody may read what an asynchronous copy still writes, not even who 
   CHECK(memory.access(0, kPlainRead) == Problem::kNone);
   CHECK(memory.access(1, kPlainRead) == Problem::kRace);
 }
+
+TEST_CASE("A reader of shared memory is kept though readers of an earlier block were", "[emulator]") {
+  Memory shared(true);
+  for (const std::uint64_t block : {0U, 1U}) {
+    shared.order().block_begin(block, 128);
+    CHECK(shared.access(0, kWrite) == Problem::kNone);
+    shared.order().barrier();
+    CHECK(shared.access(0, kPlainRead) == Problem::kNone);
+    CHECK(shared.access(40, kPlainRead) == Problem::kNone);
+    CHECK(shared.access(41, kPlainRead) == Problem::kNone);
+  }
+  CHECK(shared.access(41, kWrite) == Problem::kRace);  // with the read by thread 0
+}
+
+TEST_CASE("Of many readers, one of another block or warp is kept for the next writer", "[emulator]") {
+  Memory global;
+  global.cell().write.interval = kHostInterval;
+  CHECK(global.access(3, kPlainRead) == Problem::kNone);
+  global.order().block_begin(1, 128);
+  for (const std::uint32_t thread : {5U, 40U, 6U, 7U}) CHECK(global.access(thread, kPlainRead) == Problem::kNone);
+  CHECK(global.access(7, kWrite) == Problem::kRace);  // with the read of block 0
+}
+
+TEST_CASE("A launch of another stream races with what a launch has read and written", "[emulator]") {
+  Memory memory;
+  CHECK(memory.access(0, kWrite) == Problem::kNone);
+  const LaunchSpan first{memory.order().launch_first(), memory.order().interval()};
+  memory.order().launch_begin({first});
+  memory.order().block_begin(0, 128);
+  CHECK(memory.access(0, kPlainRead) == Problem::kRace);
+  memory.order().launch_begin();
+  memory.order().block_begin(0, 128);
+  CHECK(memory.access(0, kPlainRead) == Problem::kNone);
+  const LaunchSpan third{memory.order().launch_first(), memory.order().interval()};
+  memory.order().launch_begin({third});
+  memory.order().block_begin(0, 128);
+  CHECK(memory.access(0, kPlainRead) == Problem::kNone);
+  CHECK(memory.access(5, kWrite) == Problem::kRace);
+}

@@ -144,3 +144,21 @@ TEST_CASE("A fence for the block serves other warps of the block and no other bl
   order.atomic(40, &flag);
   CHECK_FALSE(is_ordered(order, write, 40));
 }
+
+TEST_CASE("A launch follows earlier ones, except those of other streams that it does not wait for", "[emulator]") {
+  HappensBefore order = running();
+  const LaunchSpan first{order.launch_first(), order.interval()};
+  const Access of_first = write_by(order, 3);
+  order.launch_begin();
+  order.block_begin(0, 64);
+  const Access of_second = write_by(order, 3);
+  const auto follows = [&](const Access& before) { return order.is_ordered(before, 3, order.ordered_from()); };
+  CHECK(follows(of_first));
+  order.launch_begin({first});
+  order.block_begin(0, 64);
+  CHECK_FALSE(follows(of_first));
+  CHECK(follows(of_second));
+  CHECK(follows(write_by(order, 3)));
+  order.launch_begin();
+  CHECK(follows(of_first));
+}

@@ -1,5 +1,8 @@
 #include "emulator/checker/shadow_range.hpp"
 
+#include <utility>
+#include <vector>
+
 #include "support/catch.hpp"
 
 using namespace lockstep::emulator::checker;
@@ -56,4 +59,27 @@ TEST_CASE("What the host writes or forgets covers exactly its bytes", "[emulator
   range.set_unwritten(ShadowRange::kChunkBytes, ShadowRange::kChunkBytes);
   CHECK(marks(range, ShadowRange::kChunkBytes + 100, 4) == std::vector<Interval>{0});
   CHECK(marks(range, ShadowRange::kChunkBytes - 4, 4) == std::vector<Interval>{kHostInterval});
+}
+
+TEST_CASE("The cells that kernels have used are found, split ones byte by byte, and the others are left alone",
+          "[emulator]") {
+  alignas(16) static std::byte memory[kBytes];
+  ShadowRange range(memory, kBytes);
+  range.set_written(0, kBytes);
+  const std::size_t second = ShadowRange::kChunkBytes;
+  mark(range, second + 4, 4, 5);
+  mark(range, second + 9, 1, 6);
+  std::vector<std::pair<std::size_t, Interval>> found;
+  const auto note = [&](const Cell& cell, std::size_t offset) {
+    if (cell.write.interval > kHostInterval) found.emplace_back(offset - second, cell.write.interval);
+    return true;
+  };
+  range.for_each_used_cell(0, kBytes, note);
+  CHECK(found == std::vector<std::pair<std::size_t, Interval>>{{4, 5}, {9, 6}});
+  found.clear();
+  range.for_each_used_cell(second + 6, 3, note);  // the last two bytes of the first access, none of the second
+  CHECK(found == std::vector<std::pair<std::size_t, Interval>>{{6, 5}});
+  int visits = 0;
+  range.for_each_used_cell(second, 16, [&](const Cell&, std::size_t) { return ++visits < 2; });
+  CHECK(visits == 2);
 }

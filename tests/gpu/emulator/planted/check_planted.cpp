@@ -1,9 +1,11 @@
-// check_planted SOURCE PROGRAM: `PROGRAM name` runs what SOURCE (name.cu) became, in checked mode with three orders of
-// threads; compares what it reports with the markers of its source:
+// check_planted SOURCE PROGRAM [NAME]: `PROGRAM name` runs what SOURCE (name.cu) became, in checked mode with three
+// orders of threads; compares what it reports with the markers of its source:
 //   `// BUG: class`   a finding of this class must name this line
 //   `// ALSO: class`  such a finding may come as well, as a consequence (`// BUG: race, ALSO: class` is both)
 // Any other finding is an error, but for one without a place: the fault that follows a reported access. A source
-// without markers must stay silent and end with 0.
+// without markers must stay silent and end with 0. If SOURCE holds several programs, NAME is one of them: the lines
+// from
+// `// program: NAME` to the next such line.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -32,11 +34,16 @@ struct Reported {
   std::vector<std::size_t> lines;  // of the source
 };
 
-std::vector<Marker> read_markers(const std::string& source) {
+// @param name  Of the program, or empty for all lines.
+std::vector<Marker> read_markers(const std::string& source, const std::string& name) {
+  const std::string begin_of_program = "// program: ";
   std::vector<Marker> markers;
   std::istringstream lines(source);
   std::string line;
+  bool is_inside = name.empty();
   for (std::size_t number = 1; std::getline(lines, line); ++number) {
+    if (line.starts_with(begin_of_program)) is_inside = line == begin_of_program + name;
+    if (!is_inside) continue;
     const std::size_t comment = line.find("// ");
     for (const std::string word : {"BUG: ", "ALSO: "}) {
       const std::size_t at = comment == std::string::npos ? comment : line.find(word, comment);
@@ -96,13 +103,14 @@ std::string disagreement(const std::vector<Marker>& markers, const std::vector<R
   return "";
 }
 
-int check(const std::string& source, const std::string& program) {
-  const std::vector<Marker> markers = read_markers(lockstep::read_file(source));
+int check(const std::string& source, const std::string& program, const std::string& part) {
+  const std::vector<Marker> markers = read_markers(lockstep::read_file(source), part);
   const std::filesystem::path path = source;
   const std::string name = path.filename().string();
   for (const std::string seed : {"0", "1", "7"}) {
-    const auto finished = lockstep::test::run_program(
-        {program, path.stem().string()}, {{"LOCKSTEP_EMULATOR_CHECK", "1"}, {"LOCKSTEP_EMULATOR_SEED", seed}});
+    const auto finished =
+        lockstep::test::run_program({program, part.empty() ? path.stem().string() : part},
+                                    {{"LOCKSTEP_EMULATOR_CHECK", "1"}, {"LOCKSTEP_EMULATOR_SEED", seed}});
     std::string problem = disagreement(markers, read_reports(finished.err, name));
     const bool is_right = finished.exit_code == 0 && finished.err.empty();
     if (problem.empty() && markers.empty() && !is_right) problem = "a correct program is not silent";
@@ -119,7 +127,7 @@ int check(const std::string& source, const std::string& program) {
 
 int main(int argc, char** argv) {
   return lockstep::run_guarded("check_planted", [&] {
-    if (argc != 3) throw lockstep::UsageError("check_planted SOURCE PROGRAM");
-    return check(argv[1], argv[2]);
+    if (argc != 3 && argc != 4) throw lockstep::UsageError("check_planted SOURCE PROGRAM [NAME]");
+    return check(argv[1], argv[2], argc == 4 ? argv[3] : "");
   });
 }

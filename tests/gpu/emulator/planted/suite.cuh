@@ -43,6 +43,50 @@ class Array {
   std::size_t count_;
 };
 
+// Pinned memory of the host that lives as long as this object.
+template <typename T>
+class Pinned {
+ public:
+  Pinned(std::size_t count, T value) {
+    CHECK(cudaMallocHost(&data_, count * sizeof(T)));
+    for (std::size_t i = 0; i < count; ++i) data_[i] = value;
+  }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+  ~Pinned() { cudaFreeHost(data_); }
+
+  T* get() const { return data_; }
+  T& operator[](std::size_t i) const { return data_[i]; }
+
+ private:
+  T* data_ = nullptr;
+};
+
+class Stream {
+ public:
+  Stream() : Stream(cudaStreamNonBlocking) {}
+  explicit Stream(unsigned flags) { CHECK(cudaStreamCreateWithFlags(&stream_, flags)); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream() { cudaStreamDestroy(stream_); }
+  operator cudaStream_t() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+class Event {
+ public:
+  Event() { CHECK(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  ~Event() { cudaEventDestroy(event_); }
+  operator cudaEvent_t() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
 // Small whole numbers, not all equal: their sums are exact in float32, in any order.
 template <typename T>
 std::vector<T> pattern(int count) {

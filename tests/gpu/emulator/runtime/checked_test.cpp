@@ -35,6 +35,13 @@ TEST_CASE("Checked mode ends a program whose host code reads device memory", "[e
   CHECK_THAT(wrong.err, ContainsSubstring("scenario.cpp"));
 }
 
+TEST_CASE("A wait for an event never recorded is no longer the cause once the stream has waited for that event",
+          "[emulator]") {
+  const auto wrong = run_checked("forget_last_wait");
+  CHECK(wrong.exit_code == 86);
+  CHECK_THAT(wrong.err, ContainsSubstring("streams without order") && !ContainsSubstring("never recorded"));
+}
+
 TEST_CASE("Checked mode reports copies of two streams that nothing orders", "[emulator]") {
   const auto wrong = run_checked("set_without_order");
   CHECK(wrong.exit_code == 86);

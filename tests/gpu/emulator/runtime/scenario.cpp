@@ -120,6 +120,26 @@ int set_twice(bool waits) {
   return 0;
 }
 
+// Two streams pass a buffer to and fro. The first wait is for an event that was never recorded, as it may be; the last
+// wait is missing.
+int forget_last_wait() {
+  auto* x = device_memory<float>();
+  const cudaStream_t producer = new_stream(), consumer = new_stream();
+  cudaEvent_t is_filled = nullptr, is_used = nullptr;
+  check(cudaEventCreate(&is_filled));
+  check(cudaEventCreate(&is_used));
+  for (int round = 0; round < 3; ++round) {
+    if (round < 2) check(cudaStreamWaitEvent(producer, is_used));
+    check(cudaMemsetAsync(x, round, kBytes, producer));
+    check(cudaEventRecord(is_filled, producer));
+    check(cudaStreamWaitEvent(consumer, is_filled));
+    check(cudaMemsetAsync(x, round, kBytes, consumer));
+    check(cudaEventRecord(is_used, consumer));
+  }
+  check(cudaDeviceSynchronize());
+  return 0;
+}
+
 int print_devices() {
   int count = -1;
   const cudaError_t error = cudaGetDeviceCount(&count);
@@ -181,6 +201,7 @@ int main(int argc, char** argv) {
       {"read_device_memory", read_device_memory},
       {"set_in_order", [] { return set_twice(true); }},
       {"set_without_order", [] { return set_twice(false); }},
+      {"forget_last_wait", forget_last_wait},
       {"print_devices", print_devices},
       {"use_all_memory", use_all_memory},
       {"use_after_fork", use_after_fork},

@@ -54,7 +54,7 @@ extern "C" {
 /// Waits for the device, then frees.
 LOCKSTEP_EMULATOR_API cudaError_t cudaFree(void* pointer);
 /// Frees once all work issued to `stream` so far is done.
-LOCKSTEP_EMULATOR_API cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
+LOCKSTEP_EMULATOR_API cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, LOCKSTEP_EMULATOR_HERE);
 /// Waits for all devices, then frees memory of cudaMallocHost or cudaHostAlloc.
 LOCKSTEP_EMULATOR_API cudaError_t cudaFreeHost(void* pointer);
 /// Pins memory. Unlike memory of cudaMallocHost, it is never closed to the host in checked mode.

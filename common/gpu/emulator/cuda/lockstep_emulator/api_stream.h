@@ -1,6 +1,7 @@
 #pragma once
 /// @file
 /// Streams and events of the runtime's C API.
+#include "api_memory.h"
 #include "export.h"
 #include "runtime_types.h"
 
@@ -19,7 +20,8 @@ LOCKSTEP_EMULATOR_API cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 /// cudaErrorNotReady if work is pending.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamQuery(cudaStream_t stream);
 /// Work issued to the stream from here on runs after the event's last record.
-LOCKSTEP_EMULATOR_API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags = 0);
+LOCKSTEP_EMULATOR_API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags = 0,
+                                                      LOCKSTEP_EMULATOR_HERE);
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority);
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags);
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device);

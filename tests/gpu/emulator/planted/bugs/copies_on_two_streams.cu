@@ -13,7 +13,7 @@ int main() {
   CHECK(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking));
   CHECK(cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking));
   CHECK(cudaMemcpyAsync(device, from, bytes, cudaMemcpyDefault, one));
-  CHECK(cudaMemcpyAsync(to, device, bytes, cudaMemcpyDefault, two));  // BUG: result used before it is synchronized
+  CHECK(cudaMemcpyAsync(to, device, bytes, cudaMemcpyDefault, two));  // BUG: streams without order
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaStreamDestroy(one));
   CHECK(cudaStreamDestroy(two));
