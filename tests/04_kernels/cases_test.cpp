@@ -37,10 +37,9 @@ struct Symptom {
 TEST_CASE("the cases of chapter 04 show their symptoms", "[kernels][chapter][case]") {
   const std::vector<Symptom> symptoms = {
       {"04.A", {"uninitialised read in kernel sum_of at case_04_a.cu:15, seen 24 times", "(exit status 86)"}},
-      {"04.B",
-       {"case_04_b.cu:17          shared load   requests       80  bank passes per request 24.00 (ideal 1.00)"}},
+      {"04.B", {"case_04_b.cu:17      shared load     80 requests of 24.00 passes (ideal 1.00)"}},
       {"04.C", {"race in kernel product at case_04_c.cu:14 and case_04_c.cu:20", "(exit status 86)"}},
-      {"04.D", {"case_04_d.cu:17          global store  requests       96  32-byte sectors per request 20.00"}},
+      {"04.D", {"case_04_d.cu:17      global store    96 requests of 20.00 sectors"}},
       {"04.E", {"access out of bounds in kernel transpose at case_04_e.cu:17", "(exit status 86)"}},
       {"04.F", {"race in kernel transpose at case_04_f.cu:17 and case_04_f.cu:12", "(exit status 86)"}},
   };

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "exercise_tool/build_work.hpp"
 #include "exercise_tool/command.hpp"
@@ -102,8 +103,8 @@ std::string compared(const Curve& ours, const Curve& yours) {
     if (std::isfinite(difference)) largest = std::max(largest, difference);
   }
   std::ostringstream text;
-  text << std::setprecision(5) << "loss after " << steps << " steps: ours " << ours.losses[steps - 1] << ", yours "
-       << yours.losses[steps - 1] << "; ";
+  text << std::setprecision(5) << "loss after " << counted(steps, "step") << ": ours " << ours.losses[steps - 1]
+       << ", yours " << yours.losses[steps - 1] << "; ";
   if (first == steps) {
     text << "never more than " << std::setprecision(2) << largest << " apart: rounding\n";
   } else {
