@@ -380,7 +380,6 @@ function followPointer(svg) {
   svg.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') hideTooltip(); });
 }
 
-for (const section of document.querySelectorAll('.timeline'))
-  if (section.querySelector('.timeline-data'))
-    new Timeline(section.querySelector('.timeline-view'), JSON.parse(section.querySelector('.timeline-data').textContent));
+const timelines = [...document.querySelectorAll('.timeline-data')].map(
+    data => new Timeline(data.parentElement.querySelector('.timeline-view'), JSON.parse(data.textContent)));
 for (const svg of document.querySelectorAll('svg[data-chart]')) followPointer(svg);
