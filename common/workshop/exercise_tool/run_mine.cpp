@@ -22,25 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<const Exercise*> passed_exercises(const Workspace& workspace, const MineTrainer& trainer) {
-  std::vector<const Exercise*> passed;
-  std::string usable, changed;
-  for (const char* id : trainer.exercises) {
-    usable += concat(usable.empty() ? "" : ", ", id);
-    const Exercise& exercise = find_exercise(workspace.catalogue, id);
-    const ExerciseState state = state_of(workspace, exercise);
-    if (state == ExerciseState::kPassed) passed.push_back(&exercise);
-    if (state == ExerciseState::kChanged || state == ExerciseState::kStarted) changed += concat(" ", id);
-  }
-  if (!changed.empty())
-    std::cout << "not used, because these files have not passed as they are now:" << changed
-              << "  (./lockstep check NUMBER)\n";
-  if (passed.empty())
-    throw UsageError(concat("none of your files can train yet: pass one of ", usable,
-                            " first, for example ./lockstep start ", trainer.exercises.front()));
-  return passed;
-}
-
 std::string variable_for(const Workspace& workspace, const std::vector<const Exercise*>& exercises) {
   std::string text = "LOCKSTEP_MINE=";
   for (const Exercise* const exercise : exercises)
@@ -118,11 +99,31 @@ std::string compared(const Curve& ours, const Curve& yours) {
 
 }  // namespace
 
+std::vector<const Exercise*> passed_exercises(const Workspace& workspace, const MineTrainer& trainer,
+                                              std::ostream& remarks) {
+  std::vector<const Exercise*> passed;
+  std::string usable, changed;
+  for (const char* id : trainer.exercises) {
+    usable += concat(usable.empty() ? "" : ", ", id);
+    const Exercise& exercise = find_exercise(workspace.catalogue, id);
+    const ExerciseState state = state_of(workspace, exercise);
+    if (state == ExerciseState::kPassed) passed.push_back(&exercise);
+    if (state == ExerciseState::kChanged || state == ExerciseState::kStarted) changed += concat(" ", id);
+  }
+  if (!changed.empty())
+    remarks << "not used, because these files have not passed as they are now:" << changed
+            << "  (./lockstep check NUMBER)\n";
+  if (passed.empty())
+    throw UsageError(concat("none of your files can train yet: pass one of ", usable,
+                            " first, for example ./lockstep start ", trainer.exercises.front()));
+  return passed;
+}
+
 int run_mine(const Arguments& arguments) {
   const MineRequest request = parse_mine_request(arguments);
   const std::string program(request.trainer.program);
   const Workspace workspace = open_workspace();
-  const std::vector<const Exercise*> exercises = passed_exercises(workspace, request.trainer);
+  const std::vector<const Exercise*> exercises = passed_exercises(workspace, request.trainer, std::cout);
   build_given(workspace, program);
   build_given(workspace, "lockstep");
   const BuiltProgram built = build_with_learners_files(workspace, program, exercises);
