@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iomanip>
 #include <iostream>
@@ -21,6 +22,8 @@ namespace lockstep::exercise {
 namespace {
 
 namespace fs = std::filesystem;
+
+const std::array<std::string, 2> kRing = {"02.1", "02.2"};  // which train only together (exercises/mine/parts.cpp)
 
 std::string variable_for(const Workspace& workspace, const std::vector<const Exercise*>& exercises) {
   std::string text = "LOCKSTEP_MINE=";
@@ -104,7 +107,7 @@ std::vector<const Exercise*> passed_exercises(const Workspace& workspace, const 
   std::vector<const Exercise*> passed;
   std::string usable, changed;
   for (const char* id : trainer.exercises) {
-    usable += concat(usable.empty() ? "" : ", ", id);
+    usable += concat(usable.empty() ? "" : id == kRing.back() ? " with " : ", ", id);
     const Exercise& exercise = find_exercise(workspace.catalogue, id);
     const ExerciseState state = state_of(workspace, exercise);
     if (state == ExerciseState::kPassed) passed.push_back(&exercise);
@@ -113,9 +116,17 @@ std::vector<const Exercise*> passed_exercises(const Workspace& workspace, const 
   if (!changed.empty())
     remarks << "not used, because these files have not passed as they are now:" << changed
             << "  (./lockstep check NUMBER)\n";
+  std::string next = trainer.exercises.front();
+  const auto is_of_ring = [](const Exercise* exercise) { return std::ranges::count(kRing, exercise->id) > 0; };
+  if (std::ranges::count_if(passed, is_of_ring) == 1) {
+    const std::string alone = (*std::ranges::find_if(passed, is_of_ring))->id;
+    next = alone == kRing.front() ? kRing.back() : kRing.front();
+    remarks << "not used before " << next << " has passed too, because the two make one ring: " << alone << "\n";
+    std::erase_if(passed, is_of_ring);
+  }
   if (passed.empty())
     throw UsageError(concat("none of your files can train yet: pass one of ", usable,
-                            " first, for example ./lockstep start ", trainer.exercises.front()));
+                            " first, for example ./lockstep start ", next));
   return passed;
 }
 
