@@ -11,6 +11,7 @@
 
 #include "01_mini_all_reduce/mini_all_reduce.hpp"
 #include "base/error.hpp"
+#include "base/terminal.hpp"
 #include "launch/rank_environment.hpp"
 #include "net/bytes.hpp"
 #include "net/frame.hpp"
@@ -24,6 +25,7 @@ using launch::OutputStream;
 using launch::ReaperEvent;
 
 constexpr std::int64_t kSmallCount = 1000;
+constexpr std::size_t kColumns = 80;  // of the transcript
 constexpr std::string_view kSumLine = "server: the sum is ";
 constexpr std::string_view kListeningLine = "server: listening on ";
 
@@ -59,7 +61,7 @@ AttackHarness::AttackHarness(const StageOptions& options, std::ostream& transcri
       transcript_(transcript),
       token_(net::make_token()),
       merger_(1, launch::OutputStyle::kPlain, [this](OutputStream, std::string_view text) {
-        transcript_ << text << std::flush;
+        transcript_ << wrap_words(text, kColumns, 2) << std::flush;
         lines_.emplace_back(text.substr(0, text.find('\n')));
       }) {
   server_ = std::make_unique<launch::ReaperProcess>(
@@ -69,7 +71,7 @@ AttackHarness::AttackHarness(const StageOptions& options, std::ostream& transcri
 }
 
 void AttackHarness::say(std::string_view who, std::string_view what) {
-  transcript_ << concat(who, ": ", what, "\n") << std::flush;
+  transcript_ << wrap_words(concat(who, ": ", what, "\n"), kColumns, 2) << std::flush;
 }
 
 void AttackHarness::join(int rank) {

@@ -72,7 +72,7 @@ TEST_CASE("link_probe measures, fits and predicts on any machine", "[plan][chapt
   INFO(result.err);
   CHECK(result.exit_code == 0);
   for (const char* part : {"copying in memory", "through a pipe", "measured us", "16777216", "fitted: alpha",
-                           "a ring of 4 ranks here would reduce 100 MB in"}) {
+                           "A ring of 4 ranks, each with such a link", "\n100 MB in "}) {
     CHECK_THAT(result.out, ContainsSubstring(part));
   }
 }

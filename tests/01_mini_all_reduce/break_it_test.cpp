@@ -1,6 +1,8 @@
 // break_it: every attack on both servers, with what it must say in the end.
 #include <signal.h>
 
+#include <algorithm>
+
 #include "base/processes.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
@@ -40,6 +42,19 @@ test::Finished break_it(std::vector<std::string> arguments) {
   return test::run_program(arguments);
 }
 
+std::size_t longest_line(const std::string& text) {
+  std::size_t longest = 0, begin = 0;
+  for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+    longest = std::max(longest, end - begin);
+  return longest;
+}
+
+// What it prints in 80 columns, with the lines whole again.
+std::string unwrapped(std::string text) {
+  for (std::size_t at = 0; (at = text.find("\n  ", at)) != std::string::npos;) text.replace(at, 3, " ");
+  return text;
+}
+
 }  // namespace
 
 TEST_CASE("every attack breaks naive_server", "[star][chapter][multirank]") {
@@ -47,8 +62,9 @@ TEST_CASE("every attack breaks naive_server", "[star][chapter][multirank]") {
     const test::Finished finished = break_it({attack.attack});
     INFO(attack.attack << "\n" << finished.out << finished.err);
     CHECK(finished.exit_code == 0);
-    CHECK_THAT(finished.out, ContainsSubstring("BREAKS: ") && ContainsSubstring(attack.naive));
+    CHECK_THAT(unwrapped(finished.out), ContainsSubstring("BREAKS: ") && ContainsSubstring(attack.naive));
     CHECK_THAT(finished.out, ContainsSubstring("(common/" + attack.layer + ")\n"));
+    CHECK(longest_line(finished.out) <= 80);
   }
 }
 
@@ -57,8 +73,9 @@ TEST_CASE("the server that holds survives every attack", "[star][chapter][multir
     const test::Finished finished = break_it({attack.attack, "--server", "checked"});
     INFO(attack.attack << "\n" << finished.out << finished.err);
     CHECK(finished.exit_code == 0);
-    CHECK_THAT(finished.out, ContainsSubstring("\n" + attack.checked + "\n"));
+    CHECK_THAT(unwrapped(finished.out), ContainsSubstring("\n" + attack.checked + "\n"));
     CHECK_THAT(finished.out, ContainsSubstring("(common/" + attack.layer + ")\n"));
+    CHECK(longest_line(finished.out) <= 80);
   }
 }
 

@@ -43,7 +43,7 @@ TEST_CASE("Threads of the first kernels write the elements that the lesson says"
   CHECK(one_each[2] == row_of("thread ", remainder));
   CHECK(in_turns[1] == row_of("block  ", [](int) { return 0; }));
   CHECK(in_turns[2] == row_of("thread ", remainder));
-  const auto in_tiles = lines_after(run.out, "in_tiles", 3);
+  const auto in_tiles = lines_after(run.out, "(block x,y)/(thread x,y)", 3);
   REQUIRE(in_tiles.size() == 3);
   for (int row = 0; row < 3; ++row) {
     std::string expected;

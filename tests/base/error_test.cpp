@@ -4,10 +4,17 @@
 #include <cmath>
 #include <limits>
 
+#include "base/counted.hpp"
 #include "base/environment.hpp"
 #include "support/catch.hpp"
 
 using namespace lockstep;
+
+TEST_CASE("a number of things has a plural, except for one thing", "[base]") {
+  CHECK(counted(0, "rank") == "0 ranks");
+  CHECK(counted(1, "more line") == "1 more line");
+  CHECK(counted(std::size_t{2}, "exercise") == "2 exercises");
+}
 
 TEST_CASE("an IoError carries errno and its text", "[base]") {
   const IoError error("connecting to rank 3", ECONNREFUSED);

@@ -186,6 +186,18 @@ TEST_CASE("text on a narrow terminal is wrapped at words", "[integration]") {
   }
 }
 
+TEST_CASE("the lines of launched ranks are wrapped at words, beside their rank's name", "[integration]") {
+  const std::string print = "'echo one two three four five six seven eight nine ten eleven twelve thirteen'";
+  Terminal terminal(60);
+  terminal.run(test::built_program("lockstep") + " launch --nproc 1 -- sh -c " + print);
+  REQUIRE(wait_for(terminal, "\nended"));
+  CHECK_THAT(all(terminal.lines()), ContainsSubstring("[rank 0] one two three four five six seven eight nine ten\n"
+                                                      "         eleven twelve thirteen\n"));
+  terminal.run(test::built_program("lockstep") + " launch --no-prefix --nproc 1 -- sh -c " + print);
+  REQUIRE(wait_for(terminal, "\nended"));
+  CHECK_THAT(all(terminal.lines()), ContainsSubstring("eleven twelve thirteen\n"));  // broken by the terminal alone
+}
+
 TEST_CASE("a terminal without controls gets plain lines", "[integration]") {
   const test::TemporaryFolder folder;
   Terminal terminal(100);

@@ -57,7 +57,7 @@ for (const size of ['tiny', 'small']) {
   test(`the buckets of "${size}" are those that train_gpt_ddp really sends`, async () => {
     const trained = train(size, 2, size, 2);
     const counts = eventsOf(tracesOf(trained, 1)[0]).filter(event => event.args.step === 2)
-        .map(event => /\(mean of (\d+) float32\)/.exec(event.name)).filter(Boolean).map(match => 4 * Number(match[1]));
+        .map(event => /\(bucket \d+; mean of (\d+) float32\)/.exec(event.name)).filter(Boolean).map(match => 4 * Number(match[1]));
     assert.ok(counts.length >= 2);
     assert.deepEqual(model.layOutBuckets(model.parametersOf(model.modelNamed(size))).map(({bytes}) => bytes), counts);
     const {page, close} = await open(browser, 'overlap');

@@ -40,7 +40,7 @@ test('the emulator counts for every pattern what the panel shows', async () => {
   for (const each of cases) {
     const {memory, pattern, size, stride, offset, line} = each;
     await set(page, {pattern, size, offset, ...(pattern === 'strided' ? {stride} : {})});
-    const counted = new RegExp(`warp_patterns\\.cu:${line} +${memory} \\w+ +requests +1 .* per request ([\\d.]+) \\(ideal ([\\d.]+)\\)`).exec(counts);
+    const counted = new RegExp(`warp_patterns\\.cu:${line} +${memory} \\w+ +1 request of ([\\d.]+) \\w+ \\(ideal ([\\d.]+)\\)`).exec(counts);
     assert.ok(counted, `no single request of line ${line} in:\n${counts}`);
     const shown = await page.$$eval(memory === 'global' ? '#sector-count, #sector-ideal' : '#pass-count, #pass-ideal', all => all.map(({textContent}) => textContent));
     assert.deepEqual(shown.map(Number), counted.slice(1).map(Number), JSON.stringify(each));
@@ -86,12 +86,12 @@ test('counts of real kernels: from a file and pasted', async () => {
   const {page, complaints, close} = await open(browser, 'warp');
   await page.setInputFiles('#trace', file);
   await page.waitForSelector('.kernel');
-  const lines = counts.split('\n').filter(line => / per request /.test(line));
+  const lines = counts.split('\n').filter(line => / requests? of /.test(line));
   assert.match(await message(page), new RegExp(`^${lines.length} lines of 2 kernels`));
   const shown = await page.$$eval('.kernel tbody tr', rows => rows.map(row => [...row.children].map(cell => cell.textContent)));
   assert.equal(shown.length, lines.length);
   for (const [i, line] of lines.entries()) {
-    const [, place, memory, operation, requests, each, ideal] = /^ +(\S+) +(\w+) (\w+) +requests +(\d+) .* per request (\S+) \(ideal (\S+)\)/.exec(line);
+    const [, place, memory, operation, requests, each, ideal] = /^ +(\S+) +(\w+) (\w+) +(\d+) requests? of (\S+) \w+ \(ideal (\S+)\)$/.exec(line);
     assert.deepEqual(shown[i].slice(0, 5), [place, `${each} ${memory === 'shared' ? 'passes' : 'sectors'}`, ideal, `${memory} ${operation}`, requests]);
     assert.equal(shown[i][6] === 'ideal', each === ideal, line);
   }
@@ -121,7 +121,7 @@ test('the chapter\u2019s own kernel, as its lesson runs it', async () => {
 
 test('text without counts, or cut in the middle, is refused with a sentence', async () => {
   const {page, close} = await open(browser, 'warp');
-  const rows = counts.split('\n'), row = rows.findIndex(line => / per request /.test(line));
+  const rows = counts.split('\n'), row = rows.findIndex(line => / requests? of /.test(line));
   for (const [text, pattern] of [['hello', /There are no counts in this text\. It should be/], [rows.filter(line => !line.startsWith('kernel ')).join('\n'), /begin in the middle/],
                                  [rows.slice(0, row + 1).join('\n').slice(0, -4), /cut or changed/], [rows.find(line => line.startsWith('emulated CUDA: memory')), /table of counts is empty/]]) {
     await page.fill('#paste', text);

@@ -6,6 +6,7 @@
 #include "00_why_many_gpus/cost_model.hpp"
 #include "base/command_line.hpp"
 #include "base/terminal.hpp"
+#include "base/text.hpp"
 
 namespace {
 
@@ -31,19 +32,20 @@ std::string percent(double share) { return with_digits(100 * share, share < 0.01
 void print_envelope(const Options& options, const char* name) {
   const KnownLink& link = known_link(name);
   const Envelope envelope = back_of_the_envelope(options.megabytes * kMb, link.label_gb_s, options.step_ms);
-  std::cout << "  " << name << ": " << options.megabytes << " MB / " << link.label_gb_s
-            << " GB/s = " << short_number(envelope.exact_ms) << " ms, about " << envelope.rounded_ms << "; "
-            << envelope.rounded_ms << " / (" << options.step_ms << " + " << envelope.rounded_ms
-            << ") = " << percent(envelope.share) << " of the step\n";
+  std::cout << wrap_words(
+      concat("  ", name, ": ", options.megabytes, " MB / ", link.label_gb_s,
+             " GB/s = ", short_number(envelope.exact_ms), " ms, about ", envelope.rounded_ms, "; ", envelope.rounded_ms,
+             " / (", options.step_ms, " + ", envelope.rounded_ms, ") = ", percent(envelope.share), "\n"),
+      80, 4);
 }
 
 void print_ring(const Options& options) {
   const AllReduceCost ring = all_reduce_cost(Algorithm::kRing, options.gpus, options.megabytes * kMb);
   std::cout << "\nA ring of " << options.gpus << " GPUs: each sends " << short_number(ring.one_way_bytes / kMb)
-            << " MB and receives as much at the same time, in " << ring.steps << " steps of "
+            << " MB and receives as much at the same time,\nin " << ring.steps << " steps of "
             << short_number(ring.bytes_per_step / kMb) << " MB\n";
   TextTable table;
-  table.add({"link", "label GB/s", "one way GB/s", "envelope ms", "ring ms", "ring/envelope", "share of step"});
+  table.add({"link, GB/s", "label", "one way", "envelope ms", "ring ms", "ring/envelope", "of a step"});
   for (const KnownLink& known : known_links()) {
     const double envelope_ms = options.megabytes * kMb / (known.label_gb_s * 1e9) * 1e3;
     const double ring_ms = ring.seconds(one_way(known)) * 1e3;
@@ -57,11 +59,11 @@ void print_ring(const Options& options) {
 void print_algorithms(const Options& options) {
   const KnownLink& known = known_link(options.link);
   const Link link = one_way(known);
-  std::cout << "\nOn " << known.name << " (" << known.made_of << "; alpha " << known.alpha_us
-            << " us, so that half the time of a " << short_number(link.half_latency_bytes() / 1e3)
-            << " KB message is latency)\n";
+  std::cout << "\nOn " << known.name << " (" << known.made_of << "), with an alpha of " << known.alpha_us
+            << " us:\nhalf the time of a message of " << short_number(link.half_latency_bytes() / 1e3)
+            << " KB is latency\n";
   TextTable table;
-  table.add({"algorithm", "steps", "MB a step", "MB each way, busiest", "latency ms", "bytes ms", "together ms"});
+  table.add({"algorithm", "steps", "MB a step", "MB each way, busiest", "latency ms", "bytes ms", "sum ms"});
   for (const Algorithm algorithm : {Algorithm::kStar, Algorithm::kMesh, Algorithm::kRing, Algorithm::kTree}) {
     const AllReduceCost cost = all_reduce_cost(algorithm, options.gpus, options.megabytes * kMb);
     const double latency_ms = cost.steps * link.alpha_seconds * 1e3, all_ms = cost.seconds(link) * 1e3;
@@ -83,7 +85,7 @@ int main(int argc, char** argv) {
   app.add_option("--link", options.link, "For the last table; the second lists them");
   return run_main(app, argc, argv, [&] {
     std::cout << options.megabytes << " MB to add up in each step of " << options.step_ms
-              << " ms\n\nBy the back of the envelope: bytes / label, once\n";
+              << " ms\n\nBy the back of the envelope: bytes / label, once; and the share of a step\n";
     print_envelope(options, "PCIe 3 x16");
     print_envelope(options, "NVLink 2");
     print_ring(options);

@@ -135,10 +135,9 @@ void print_fit(const std::vector<LinkSample>& samples, const Link& link) {
 void print_ring(int world_size, double megabytes, const Link& link, const LinkSample& largest) {
   const AllReduceCost ring = all_reduce_cost(Algorithm::kRing, world_size, megabytes * 1e6);
   const double slow_seconds = ring.one_way_bytes * largest.seconds / largest.bytes;
-  std::cout << "a ring of " << world_size << " ranks here would reduce " << megabytes << " MB in "
-            << with_digits(ring.seconds(link) * 1e3, 0) << " ms by the fitted line, in "
-            << with_digits(slow_seconds * 1e3, 0) << " ms at the pace of the largest message,\n"
-            << "if every rank had such a link and a core of its own\n";
+  std::cout << "A ring of " << world_size << " ranks, each with such a link and a core of its own, would reduce\n"
+            << megabytes << " MB in " << with_digits(ring.seconds(link) * 1e3, 0) << " ms by the fitted line, in "
+            << with_digits(slow_seconds * 1e3, 0) << " ms at the pace of the largest message\n";
 }
 
 int run(int world_size, double megabytes, double timeout_s) {

@@ -101,8 +101,8 @@ int main(int argc, char** argv) {
     training.optimizer = optimizers().at(optimizer);
     training.recompute = recomputes().at(recompute);
     std::cout << model.parameters / 1e9 << " billion parameters, " << optimizer << "; " << model.layers << " layers of "
-              << model.hidden << " channels and " << model.heads << " heads, " << training.micro_batch << " x "
-              << model.sequence << " positions at once\n\n";
+              << model.hidden << " channels and " << model.heads << " heads,\n"
+              << training.micro_batch << " x " << model.sequence << " positions at once\n\n";
     print_parts(model, training);
     print_more_gpus(model, training, precision);
     print_fit(model, training);

@@ -66,7 +66,7 @@ std::string coloured(const std::string& line) {
 
 // Long pictures are cut after `kColumns` units.
 void print_picture(const Schedule& schedule, bool use_colour) {
-  constexpr std::size_t kColumns = 100;
+  constexpr std::size_t kColumns = 66;  // 80 with the rank's name and " ..."
   int rank = 0;
   for (const std::string& line : picture_of(schedule)) {
     const std::string shown = line.substr(0, kColumns);
@@ -80,7 +80,7 @@ constexpr Strategy kAll[] = {Strategy::kData, Strategy::kModel, Strategy::kTenso
 
 void print_schedule(Strategy strategy, const Options& options) {
   const Schedule schedule = schedule_of(strategy, options.world_size, options.micro_batches);
-  std::cout << '\n' << name_of(strategy) << ": " << explanation_of(strategy) << '\n';
+  std::cout << '\n' << wrap_words(concat(name_of(strategy), ": ", explanation_of(strategy), "\n"), 80, 2);
   print_picture(schedule, options.use_colour);
   std::cout << "  " << schedule.duration() << " units, " << with_digits(100 * schedule.idle_share(), 0) << " % idle\n";
 }
@@ -88,7 +88,7 @@ void print_schedule(Strategy strategy, const Options& options) {
 void print_loads(const Options& options) {
   const auto gb = [](double bytes) { return with_digits(bytes / 1e9, 1); };
   TextTable table;
-  table.add({"GB of a rank", "weights", "gradients", "optimizer", "activations", "together", "sent in a step"});
+  table.add({"GB of a rank", "weights", "gradients", "optimizer", "activations", "together", "sent a step"});
   for (const Strategy strategy : kAll) {
     const RankLoad load = load_of(strategy, options.model, options.training, options.world_size, options.micro_batches);
     const MemoryUse& memory = load.memory;
@@ -121,9 +121,9 @@ const Training kMixedPrecision{.precision = Precision::kMixed, .recompute = Reco
 void print_cluster(const Cluster& cluster, int samples) {
   std::cout << "GPUs with " << cluster.usable_bytes / 1e9 << " GB to use and " << cluster.peak_flops / 1e12
             << " TFLOP/s, " << cluster.gpus_per_host << " to a host; " << cluster.within_host / 1e9
-            << " GB/s within it, " << cluster.between_hosts / 1e9 << " GB/s between hosts.\n"
-            << "A step has " << samples
-            << " samples; so many at once pass through the model. Mixed precision, Adam.\n\n";
+            << " GB/s within it,\n"
+            << cluster.between_hosts / 1e9 << " GB/s between hosts. A step has " << samples
+            << " samples; \"at once\" is how many\npass through the model together. Mixed precision, Adam.\n\n";
 }
 
 // For each model and number of GPUs the strategy to take.
@@ -193,10 +193,10 @@ void print_kinds(const Options& options) {
 
 void print_four(const Options& options, const std::string& optimizer, const std::string& precision) {
   std::cout << options.model.parameters / 1e9 << " billion parameters in " << options.model.layers << " layers on "
-            << options.world_size << " ranks, " << optimizer << ", " << precision << "; a batch of "
+            << options.world_size << " ranks, " << optimizer << ", " << precision << ";\na batch of "
             << options.micro_batches
             << " micro-batches a, b, ...\nTime runs to the right: a is a's forward pass, A its "
-            << "backward pass, '.' idle. Time to send is not drawn.\n";
+            << "backward pass, '.' idle.\nTime to send is not drawn.\n";
   for (const Strategy strategy : kAll) print_schedule(strategy, options);
   print_loads(options);
 }

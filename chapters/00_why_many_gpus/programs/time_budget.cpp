@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
     if (app.is_given("--hours")) {
       if (gpus.empty()) gpus = {1, 4, 8};
       std::cout << "a job of " << hours << " hours on one GPU; each of several does " << work.efficiency
-                << " of the work that it does alone\n";
+                << " of what it does alone\n";
       print_table(hours, work.efficiency, gpus);
       return 0;
     }
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
     work.peak_flops = peak_tflops * 1e12;
     work.flops_per_parameter_and_token = computes_forward_twice ? 8 : 6;
     std::cout << work.flops_per_parameter_and_token << " x " << work.parameters / 1e9 << " billion parameters x "
-              << work.tokens / 1e9 << " billion tokens = " << training_flops(work) << " FLOP; a GPU does "
+              << work.tokens / 1e9 << " billion tokens = " << training_flops(work) << " FLOP;\na GPU does "
               << work.utilisation << " x " << peak_tflops << " TFLOP per second\n";
     print_table(training_seconds(work, 1) / 3600, work.efficiency, gpus);
     return 0;

@@ -11,9 +11,11 @@
 #include "00_why_many_gpus/topology/matrix.hpp"
 #include "00_why_many_gpus/topology/ring_order.hpp"
 #include "base/command_line.hpp"
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/process.hpp"
+#include "base/terminal.hpp"
 
 namespace {
 
@@ -70,9 +72,9 @@ void print_groups(const char* title, const Groups& groups) {
     }
     const bool is_last = strength == groups.rbegin()->first;  // the pairs not named above
     const bool is_long = is_last && group.count > 8;
-    std::cout << "    "
-              << (is_long ? concat(groups.size() == 1 ? "all " : "the other ", group.count, " pairs") : group.pairs)
-              << '\n';
+    const std::string pairs =
+        is_long ? concat(groups.size() == 1 ? "all " : "the other ", group.count, " pairs") : group.pairs;
+    std::cout << wrap_words(concat("    ", pairs, "\n"), 80, 4);
   }
 }
 
@@ -173,7 +175,7 @@ int main(int argc, char** argv) {
   return run_main(app, argc, argv, [&] {
     const Topology topology = read_topology(file);
     const auto cards = topology.devices.size() - static_cast<std::size_t>(topology.gpu_count());
-    std::cout << topology.gpu_count() << " GPUs, " << cards << " network cards\n\n";
+    std::cout << counted(topology.gpu_count(), "GPU") << ", " << counted(cards, "network card") << "\n\n";
     print_paths(topology);
     print_neighbourhoods(topology);
     print_ring(topology);

@@ -6,6 +6,7 @@
 #include "01_mini_all_reduce/attacks.hpp"
 #include "base/command_line.hpp"
 #include "base/error.hpp"
+#include "base/terminal.hpp"
 
 namespace {
 
@@ -23,8 +24,9 @@ int run(const std::string& name, const std::string& server) {
   const Attack& attack = attack_named(name);
   const bool is_naive = server == "naive";
   const Verdict verdict = play(attack, is_naive ? ServerKind::kNaive : ServerKind::kChecked, std::cout);
-  std::cout << (verdict.holds ? "HOLDS: " : "BREAKS: ") << verdict.text << '\n'
-            << "answer: " << attack.answer << " (" << attack.layer << ")\n";
+  std::cout << wrap_words(concat(verdict.holds ? "HOLDS: " : "BREAKS: ", verdict.text, "\nanswer: ", attack.answer, " (",
+                                 attack.layer, ")\n"),
+                          80, 2);
   // The naive server should break and the checked one hold; anything else is a failure of this program.
   return verdict.holds == !is_naive ? 0 : 1;
 }

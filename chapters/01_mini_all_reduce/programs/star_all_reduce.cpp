@@ -31,7 +31,7 @@ int run_rank(std::int64_t count) {
 
   const auto sent = group->traffic_sent();
   std::cout << concat(before, " -> ", beginning_of(values), ", sent ",
-                      sent.payload_bytes, " bytes and ", sent.header_bytes,
+                      sent.payload_bytes, " bytes, ", sent.header_bytes,
                       " of headers\n");
   return 0;
 }

@@ -188,7 +188,7 @@ int run_rank(const Options& options) {
   }
   for (const std::int64_t bytes : options.bytes) {
     TextTable table;
-    table.add({"all-reduce", "ranks", "busiest sends", "us", "model", "ratio", "one host", "ratio"});
+    table.add({"all-reduce", "ranks", "most sent", "us", "model", "ratio", "one host", "ratio"});
     for (const int world_size : options.world_sizes) {
       for (const Runner& runner : all) {
         if (bytes > runner.most_bytes) continue;

@@ -76,8 +76,7 @@ int main() {
   print_row(fetch(device_places, kCount));
 
   in_tiles<<<dim3(2, 2), dim3(2, 2)>>>(device_places, kRows, kColumns);
-  std::printf("\nin_tiles: %d rows of %d columns, 2 x 2 blocks of 2 x 2 threads; (block x,y)/(thread x,y)\n", kRows,
-              kColumns);
+  std::printf("\nin_tiles: %d rows of %d columns, 2 x 2 blocks of 2 x 2 threads;\n(block x,y)/(thread x,y)\n", kRows, kColumns);
   print_matrix(fetch(device_places, kRows * kColumns), kColumns);
   cudaFree(device_places);
 }

@@ -24,6 +24,8 @@ namespace {
 using namespace lockstep;
 using namespace lockstep::ladders;
 
+constexpr std::size_t kColumns = 80;
+
 struct Options {
   std::string kernel;
   std::vector<int> sizes;
@@ -61,10 +63,10 @@ void list_ladders() {
     std::cout << entry.name << ": " << entry.what << " (" << entry.sizes << ")\n";
     for (const RungText& rung : entry.rungs(plain_registry())) {
       const std::string name = rung.name + std::string(24 - std::min<std::size_t>(23, rung.name.size()), ' ');
-      std::cout << "  " << name << rung.removes << words_of(rung.requirement) << "\n";
+      std::cout << wrap_words(concat("  ", name, rung.removes, words_of(rung.requirement), "\n"), kColumns, 26);
     }
   }
-  std::cout << "After each rung comes the cost that it removes. ./lockstep run 04 ladder NAME climbs one ladder.\n";
+  std::cout << "After each rung comes the cost that it removes.\n./lockstep run 04 ladder NAME climbs one ladder.\n";
 }
 
 // Runs every rung once on sizes that no tile divides, and returns the rungs that match the CPU.
@@ -81,9 +83,10 @@ std::vector<ListedRung> right_rungs(const LadderEntry& entry) {
       std::cout << rung.name << " is WRONG and left out: " << verdict.detail << "\n";
     ++index;
   }
-  std::cout << entry.name << ": " << right.size() << " of " << rungs.size()
-            << " rungs match the CPU's float64 result (" << entry.sizes << ": " << size_text(entry.checked)
-            << ")\n";
+  std::cout << wrap_words(concat(entry.name, ": ", right.size(), " of ", rungs.size(),
+                                 " rungs match the CPU's float64 result (", entry.sizes, ": ",
+                                 size_text(entry.checked), ")\n"),
+                          kColumns, 2);
   return right;
 }
 
@@ -92,11 +95,11 @@ std::string ratio(double value, double by, int digits) { return by == 0 ? "-" : 
 void print_counts(const LadderEntry& entry, std::span<const int> sizes, const std::vector<ListedRung>& rungs) {
   const auto problem = entry.make(sizes, counted_registry());
   const double elements = problem->cost().elements, thousands = elements / 1000;
-  std::cout << "emulated: counts, not times (" << entry.sizes << ": " << size_text(sizes) << "), at least "
+  std::cout << "emulated: counts, not times (" << entry.sizes << ": " << size_text(sizes) << ");\nat least "
             << with_digits(problem->cost().bytes / elements, 1) << " bytes per element\n";
   TextTable table;
-  table.add({"", "requests", "sectors", "bytes", "shared", "passes", "barriers", "atomics"});
-  table.add({"rung", "/1000", "/request", "/element", "/1000", "/request", "/1000", "/1000"});
+  table.add({"", "device", "sectors", "bytes", "shared", "passes", "barrier", "atomic"});
+  table.add({"rung", "/1000", "/req.", "/elem.", "/1000", "/req.", "/1000", "/1000"});
   for (const ListedRung& rung : rungs) {
     if (!problem->is_allowed(rung.index)) {
       std::cout << rung.text.name << " is left out: it cannot handle these sizes\n";

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "base/bfloat16.hpp"
+#include "base/text.hpp"
 #include "device/stream.hpp"
 #include "kernels/elementwise.hpp"
 
@@ -63,10 +65,12 @@ Tensor compressed_memory(std::map<std::size_t, Tensor>& kept, comm::ProcessGroup
   return compressed;
 }
 
+std::string name_of(const Bucket& bucket) { return concat("bucket ", bucket.index); }
+
 }  // namespace
 
 comm::Work all_reduce_hook(comm::ProcessGroup& group, const Bucket& bucket) {
-  return group.all_reduce(as_buffer(bucket.gradients), comm::ReduceOp::kMean);
+  return group.all_reduce(as_buffer(bucket.gradients), comm::ReduceOp::kMean, {.tag = name_of(bucket)});
 }
 
 CommHook bf16_compress_hook() {
@@ -75,7 +79,7 @@ CommHook bf16_compress_hook() {
     if (bucket.gradients.dtype() != DType::kFloat32) return all_reduce_hook(group, bucket);
     const Tensor compressed = compressed_memory(*kept, group, bucket);
     kernels::cast(compressed, bucket.gradients);
-    comm::Work sum = group.all_reduce(as_buffer(compressed), comm::ReduceOp::kSum);
+    comm::Work sum = group.all_reduce(as_buffer(compressed), comm::ReduceOp::kSum, {.tag = name_of(bucket)});
     return comm::Work(
         std::make_shared<CompressedWork>(std::move(sum), compressed, bucket.gradients, group.world_size()));
   };

@@ -147,8 +147,8 @@ void print_divided(const accelerate::EstimateRequest& request, const Options& op
     const std::string who = plan.pipeline == 1 ? "each" : concat("of stage ", stage++);
     table.add({who, mib(m.values), mib(m.half_values), mib(m.gradients), mib(m.moments), mib(m.activations), mib(m.logits), mib(m.total())});
   }
-  std::cout << table.text() << "\n--pipeline " << plan.pipeline << " x --tensor " << plan.tensor << " x " << plan.ranks << " ranks that share the samples"
-            << (plan.stage == 1 ? " and the moments" : "") << ". A step has " << plan.micro_batches << " micro-batches;\n"
+  std::cout << table.text() << "\n--pipeline " << plan.pipeline << " x --tensor " << plan.tensor << " x " << plan.ranks << (plan.ranks > 1 ? " ranks that share the samples" : " rank")
+            << (plan.ranks > 1 && plan.stage == 1 ? " and the moments" : "") << ". Micro-batches in a step: " << plan.micro_batches << ";\n"
             << "stage s of P holds the activations of P - s of them (1F1B), or of all if there are fewer.\n";
 }
 

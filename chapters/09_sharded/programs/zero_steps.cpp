@@ -81,9 +81,9 @@ void run(int world_size) {
     const auto parts = static_cast<std::size_t>(world_size);
     ranks.push_back({std::vector<std::int64_t>(parts, std::int64_t{1} << (3 * r)), std::vector<int>(parts), {0}});
   }
-  std::cout << world_size << " ranks; the model is cut into " << world_size << " parts, and rank r owns part r. On the "
-            << "left: whose\ngradients a rank has for each part ('.': a rank is missing). In the middle: how often the\n"
-            << "values that it has of each part have been updated.\n";
+  std::cout << world_size << " ranks; the model is cut into " << world_size << " parts, and rank r owns part r.\n"
+            << "On the left: whose gradients a rank has for each part ('.': a rank is missing).\n"
+            << "In the middle: how often the values that it has of each part were updated.\n";
   print("1. backward: every rank has all gradients, of its own samples", ranks);
   reduce_scatter(ranks);
   print("2. reduce-scatter: every rank has the gradients of all ranks, of its own part", ranks);
@@ -92,7 +92,7 @@ void run(int world_size) {
   all_gather(ranks);
   print("4. all-gather: every rank has all new values", ranks);
   std::cout << "\nEach rank sent " << world_size - 1 << "/" << world_size << " of the gradients and " << world_size - 1
-            << "/" << world_size << " of the values: as much as an all-reduce of the gradients.\n"
+            << "/" << world_size << " of the values:\nas much as an all-reduce of the gradients.\n"
             << "It keeps moments for 1/" << world_size << " of the model.\n";
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/command_line.hpp"
 #include "base/error.hpp"
+#include "base/terminal.hpp"
 #include "nn/gpt_parameters.hpp"
 #include "nn/parameter_units.hpp"
 
@@ -44,16 +45,18 @@ std::string text_of(Range range) { return range.count() == 0 ? "." : concat(rang
 
 // Which elements of each parameter a rank owns, counted from the parameter's first.
 void print_owners(const nn::ParameterUnit& unit, const Parameters& parameters, int world_size) {
-  std::cout << "\nunit " << unit.name << std::string(33 - unit.name.size(), ' ');
-  for (int rank = 0; rank < world_size; ++rank) std::cout << std::right << std::setw(14) << concat("rank ", rank);
-  std::cout << "\n";
+  TextTable table;
+  std::vector<std::string> head = {concat("unit ", unit.name)};
+  for (int rank = 0; rank < world_size; ++rank) head.push_back(concat("rank ", rank));
+  table.add(head);
   for (std::size_t k = 0; k < unit.parameters.size(); ++k) {
     const nn::ParameterShape& parameter = parameters[unit.parameters[k]];
-    std::cout << std::left << std::setw(38) << concat(parameter.name, " ", parameter.shape) << std::right;
-    for (int rank = 0; rank < world_size; ++rank)
-      std::cout << std::setw(14) << text_of(unit.layout.own_elements(k, rank));
-    std::cout << "\n";
+    std::vector<std::string> row = {concat(parameter.name, " ", parameter.shape)};
+    for (int rank = 0; rank < world_size; ++rank) row.push_back(text_of(unit.layout.own_elements(k, rank)));
+    table.add(row);
   }
+  std::cout << "\n"
+            << table.text();
 }
 
 // Of all parameters.

@@ -14,6 +14,7 @@
 #include "03_nccl/choose_backend.hpp"
 #include "12_three_dimensions/grid_groups.hpp"
 #include "base/command_line.hpp"
+#include "base/counted.hpp"
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/terminal.hpp"
@@ -114,7 +115,7 @@ void print_grid(const RankGrid& grid, int ranks_per_host) {
   std::vector<std::string> hosts;
   for (int rank = 0; rank < shape.ranks(); ++rank) hosts.push_back(std::to_string(rank / per_host));
   grid::require_tensor_on_one_host(grid, hosts);
-  std::cout << shape.ranks() << " ranks = pipeline " << shape.pipeline << " x data " << shape.data << " x tensor " << shape.tensor
+  std::cout << counted(shape.ranks(), "rank") << " = pipeline " << shape.pipeline << " x data " << shape.data << " x tensor " << shape.tensor
             << ", on " << (shape.ranks() + per_host - 1) / per_host << (per_host < shape.ranks() ? " hosts" : " host") << '\n'
             << "rank = (pipeline * " << shape.data << " + data) * " << shape.tensor << " + tensor\n\n";
   print_places(grid);

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 
@@ -124,7 +125,8 @@ AcceptedPeer GuardedListener::accept(const Deadline& deadline) {
     if (!ready_.empty() || !deadline.has_expired()) continue;
     std::string message =
         concat("no rank of the job connected to ", address().text(), " for ", format_seconds(deadline.waited()));
-    if (refused_count_ > 0) message += concat("; refused ", refused_count_, " strangers, last: ", last_refusal_);
+    if (refused_count_ > 0)
+      message += concat("; refused ", counted(refused_count_, "stranger"), ", last: ", last_refusal_);
     if (!pause_reason_.empty()) message += concat("; ", pause_reason_);
     throw TimeoutError(message);
   }

@@ -1,4 +1,5 @@
-// Draws the timelines of a report and shows values under the pointer. Plain JavaScript, no library, no network.
+// Draws the timelines of a report and shows values under the pointer or a finger. Plain JavaScript, no library, no
+// network.
 'use strict';
 
 const tooltip = document.createElement('div');
@@ -6,14 +7,31 @@ tooltip.className = 'tooltip';
 tooltip.hidden = true;
 document.body.append(tooltip);
 
-function showTooltip(event, text) {
+let unmark = () => {};  // takes away what was marked for the tooltip
+
+function hideTooltip() {
+  tooltip.hidden = true;
+  unmark();
+  unmark = () => {};
+}
+
+// Shows `text` until hideTooltip(), which then calls `undo`: beside the pointer or, if `free` is given and the screen has
+// room, above or below that element, so that nothing of it is covered.
+function showTooltip(event, text, undo, free) {
+  hideTooltip();
+  unmark = undo;
   tooltip.textContent = text;
   tooltip.hidden = false;
-  const box = tooltip.getBoundingClientRect();
-  tooltip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 4)) + 'px';
-  const below = event.clientY + 18;
-  tooltip.style.top = (below + box.height < innerHeight ? below : event.clientY - box.height - 10) + 'px';
+  const {width, height} = tooltip.getBoundingClientRect(), area = free?.getBoundingClientRect();
+  const tops = area ? [area.top - height - 6, area.bottom + 6] : [];
+  const top = [...tops, event.clientY + 18].find(each => each >= 0 && each + height < innerHeight);
+  tooltip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - width - 4)) + 'px';
+  tooltip.style.top = (top ?? event.clientY - height - 10) + 'px';
 }
+
+// A finger's tooltip stays until the next touch, or until the page moves below it.
+document.addEventListener('pointerdown', hideTooltip, {capture: true});
+addEventListener('scroll', hideTooltip, {passive: true});
 
 function svgElement(name, attributes, text) {
   const element = document.createElementNS('http://www.w3.org/2000/svg', name);
@@ -28,12 +46,27 @@ function formatTime(us) {
   return us.toFixed(us >= 100 ? 0 : 1) + ' \u00b5s';
 }
 
-// `name` in at most `count` characters: whole, else its closing number ("bucket 12"), else its beginning, else nothing.
+// `name` in at most `count` characters. A collective, "all_reduce #5 (bucket 1; mean of 96 float32)", shrinks to its
+// label ("bucket 1"), or if it has none to "all_reduce #5"; then to the label's number; then to a beginning, or nothing.
 function shorten(name, count) {
-  if (name.length <= count) return name;
-  const number = name.match(/\d+$/);
-  if (number) return number[0].length <= count ? number[0] : '';
-  return count >= 4 ? name.slice(0, count - 1) + '\u2026' : '';
+  const [, call, label] = name.match(/^(\w+ #\d+)(?: \(([^;()]+);)?/) ?? [];
+  const number = (label ?? name).match(/\d+$/);
+  const fitting = [name, label ?? call, number?.[0]].find(text => text !== undefined && text.length <= count);
+  return fitting ?? (count >= 4 && !number ? name.slice(0, count - 1) + '\u2026' : '');
+}
+
+// In these, no rank has its result before all ranks have begun.
+const needsAllRanks = /^(all_reduce|all_gather|reduce_scatter|all_to_all|barrier) /;
+
+// Who waited for whom in one collective; `begins` are pairs of a rank and the time when it began.
+function whoWaited(name, begins) {
+  const [last, ...others] = [...begins].sort((a, b) => b[1] - a[1]);
+  const early = others.map(([rank, begin]) => [rank, last[1] - begin]).reverse();  // the longest wait first
+  if (early[0][1] < 50) return `all ranks began within ${formatTime(early[0][1])}`;
+  if (!needsAllRanks.test(name)) return `rank ${last[0]} began last, ${formatTime(early[0][1])} after rank ${early[0][0]}`;
+  const waits = early.slice(0, 3).map(([rank, us]) => `rank ${rank} waited ${formatTime(us)} for it`);
+  if (early.length > 3) waits.push(`${early.length - 3} more ranks waited at most ${formatTime(early[3][1])}`);
+  return [`rank ${last[0]} came last`, ...waits].join('\n');
 }
 
 // The largest of 1, 2, 5 times a power of ten that gives at least `count` ticks.
@@ -49,20 +82,31 @@ class Timeline {
   static top = 34;
   static rowHeight = 20;
   static lanePadding = 5;
-  static wait = 4;  // the category of waiting for other ranks
+  static communication = 3;  // categories of spans
+  static wait = 4;           // for other ranks
 
   constructor(container, data) {
     this.container = container;
     this.data = data;
     this.end = Math.max(...data.spans.map(span => span[4]), 1);
     this.view = {begin: 0, end: this.end};
+    this.collectives = new Map();  // by callOf(): the spans of all ranks
+    for (const span of data.spans) {
+      if (span[2] !== Timeline.communication || data.lanes[span[0]].name !== 'communication') continue;
+      const call = Timeline.callOf(span);
+      this.collectives.set(call, [...this.collectives.get(call) ?? [], span]);
+    }
     this.svg = svgElement('svg', {});
     container.replaceChildren(this.svg);
     this.addTools();
-    this.addGestures();
+    this.addKeysAndWheel();
+    this.addPointers();
     new ResizeObserver(() => this.draw()).observe(container);
     this.draw();
   }
+
+  // Equal for the spans of one collective, whose name has its number.
+  static callOf([, , , , , step, name]) { return `${step} ${name}`; }
 
   // Places lanes for the width; isFirst: a rank's first lane.
   arrange() {
@@ -95,6 +139,7 @@ class Timeline {
     this.drawSteps(plot);
     const labels = svgElement('g', {});
     this.drawLabels(labels);
+    this.plot = plot;
     this.svg.replaceChildren(Timeline.hatching(), plot, labels);
   }
 
@@ -122,20 +167,65 @@ class Timeline {
     }
   }
 
-  drawSpan(group, [lane, depth, category, begin, end, step, name]) {
-    if (end < this.view.begin || begin > this.view.end) return;
+  // Where a span is drawn: x from and to, y.
+  placeOf([lane, depth, , begin, end]) {
     const x0 = Math.max(this.x(begin), this.left), x1 = Math.min(this.x(end), this.width);
-    const width = Math.max(x1 - x0, 1);
-    const y = this.laneTops[lane] + Timeline.lanePadding + depth * Timeline.rowHeight;
+    return [x0, Math.max(x1, x0 + 1), this.laneTops[lane] + Timeline.lanePadding + depth * Timeline.rowHeight];
+  }
+
+  drawSpan(group, span) {
+    const [, , category, begin, end, , name] = span;
+    if (end < this.view.begin || begin > this.view.end) return;
+    const [x0, x1, y] = this.placeOf(span), width = x1 - x0;
     const rect = svgElement('rect',
         {class: `span c${category}`, x: x0, y: y, width: width, height: Timeline.rowHeight - 2, rx: Math.min(2, width / 3)});
-    const where = this.data.lanes[lane];
-    rect.tip = `${name}\n${this.data.categories[category]}, ${formatTime(end - begin)}\n` +
-        `step ${step}, rank ${where.rank}, ${where.name}\nfrom ${formatTime(begin)} to ${formatTime(end)}`;
+    rect.span = span;
     group.append(rect);
     if (category === Timeline.wait) return;  // no text on stripes
     const label = shorten(name, Math.floor((width - 6) / 6.2));  // 6.2 units: a character of the 11 px font
     if (label) group.append(svgElement('text', {class: 'inside', x: x0 + 3, y: y + 13}, label));
+  }
+
+  // The spans of all ranks in the collective that `span` belongs to; empty if it is none.
+  partnersOf(span) {
+    const partners = this.collectives.get(Timeline.callOf(span)) ?? [];
+    return partners.length > 1 && partners.includes(span) ? partners : [];
+  }
+
+  describe(span) {
+    const [lane, , category, begin, end, step, name] = span, where = this.data.lanes[lane], partners = this.partnersOf(span);
+    const lines = [name, `${this.data.categories[category]}, ${formatTime(end - begin)}`,
+                   `step ${step}, rank ${where.rank}, ${where.name}`, `from ${formatTime(begin)} to ${formatTime(end)}`];
+    if (partners.length > 0) lines.push(whoWaited(name, partners.map(([on, , , began]) => [this.data.lanes[on].rank, began])));
+    return lines.join('\n');
+  }
+
+  // Lights up `spans`, one collective on all ranks, and hatches how long each rank waited for the last to begin.
+  light(spans) {
+    if (spans.length === 0) return;
+    const isOne = new Set(spans), last = Math.max(...spans.map(span => span[3]));
+    for (const rect of this.plot.querySelectorAll('.span')) if (isOne.has(rect.span)) rect.classList.add('lit');
+    for (const span of spans) {
+      const [x0, , y] = this.placeOf(span), x1 = Math.min(this.x(Math.min(last, span[4])), this.width);
+      if (x1 - x0 < 1) continue;
+      this.plot.append(svgElement('rect', {class: 'waited', x: x0, y: y, width: x1 - x0, height: Timeline.rowHeight - 2}));
+    }
+    this.plot.classList.add('dimmed');
+  }
+
+  unlight() {
+    this.plot.classList.remove('dimmed');
+    for (const rect of this.plot.querySelectorAll('.lit')) rect.classList.remove('lit');
+    for (const rect of this.plot.querySelectorAll('.waited')) rect.remove();
+  }
+
+  // The tooltip of the span at the pointer, if there is one.
+  showSpanAt(event) {
+    const {span} = document.elementFromPoint(event.clientX, event.clientY) ?? {};
+    if (!span) return hideTooltip();
+    const partners = this.partnersOf(span);
+    showTooltip(event, this.describe(span), () => this.unlight(), partners.length > 0 ? this.container : undefined);
+    this.light(partners);
   }
 
   // A step without room for its number has a line only.
@@ -173,7 +263,7 @@ class Timeline {
     const share = (center - this.view.begin) / (this.view.end - this.view.begin);
     const begin = Math.max(0, Math.min(center - share * extent + shift, this.end - extent));
     this.view = {begin: begin, end: begin + extent};
-    tooltip.hidden = true;
+    hideTooltip();
     this.draw();
   }
 
@@ -200,12 +290,14 @@ class Timeline {
     }
     const hint = document.createElement('span');
     hint.className = 'note';
-    hint.textContent = 'Drag to move; Ctrl + wheel zooms; keys: + \u2212 \u2190 \u2192 0';
+    hint.textContent = matchMedia('(pointer: coarse)').matches ?
+        'Tap a collective: who waited for whom. Drag to move; pinch to zoom' :
+        'Point at a collective: who waited for whom. Drag to move; Ctrl + wheel zooms; keys: + \u2212 \u2190 \u2192 0';
     tools.append(hint);
     this.container.before(tools);
   }
 
-  addGestures() {
+  addKeysAndWheel() {
     const keys = {'+': () => this.zoom(0.5), '-': () => this.zoom(2), ArrowLeft: () => this.move(-0.2),
                   ArrowRight: () => this.move(0.2), 0: () => this.reset()};
     this.container.addEventListener('keydown', event => {
@@ -218,23 +310,42 @@ class Timeline {
       event.preventDefault();
       this.change(event.deltaY > 0 ? 1.25 : 0.8, this.timeAt(event.clientX));
     }, {passive: false});
-    let dragged = null;
+  }
+
+  // One pointer moves the picture, two fingers zoom it too: the time between them stays between them. A tap shows times.
+  addPointers() {
+    const kStill = 6;  // pixels that a tap may wander
+    const held = new Map();  // clientX by pointer
+    let grip = null;
+    const middleAndSpread = () => {
+      const xs = [...held.values()], least = Math.min(...xs), most = Math.max(...xs);
+      return [(least + most) / 2, most - least];
+    };
+    const take = isStill => {
+      const [middle, spread] = middleAndSpread();
+      grip = held.size === 0 ? null : {time: this.timeAt(middle), middle, spread, isStill};
+    };
     this.container.addEventListener('pointerdown', event => {
-      dragged = this.timeAt(event.clientX);
+      held.set(event.pointerId, event.clientX);
       this.container.setPointerCapture(event.pointerId);
+      take(held.size === 1);
     });
-    this.container.addEventListener('pointerup', () => { dragged = null; });
     this.container.addEventListener('pointermove', event => {
-      if (dragged !== null) {
-        const now = this.timeAt(event.clientX);
-        this.change(1, this.view.begin, dragged - now);
-        return;
-      }
-      const target = document.elementFromPoint(event.clientX, event.clientY);
-      if (target && target.tip) showTooltip(event, target.tip);
-      else tooltip.hidden = true;
+      if (!held.has(event.pointerId)) return event.pointerType === 'touch' ? undefined : this.showSpanAt(event);
+      held.set(event.pointerId, event.clientX);
+      const [middle, spread] = middleAndSpread();
+      if (grip.isStill && Math.abs(middle - grip.middle) < kStill) return;
+      const now = this.timeAt(middle), factor = grip.spread > kStill && spread > kStill ? grip.spread / spread : 1;
+      this.change(factor, now, grip.time - now);
+      grip = {...grip, spread, isStill: false};
     });
-    this.container.addEventListener('pointerleave', () => { tooltip.hidden = true; });
+    for (const end of ['pointerup', 'pointercancel']) this.container.addEventListener(end, event => {
+      const wasTap = end === 'pointerup' && grip?.isStill;
+      held.delete(event.pointerId);
+      take(false);
+      if (wasTap) this.showSpanAt(event);
+    });
+    this.container.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') hideTooltip(); });
   }
 }
 
@@ -244,7 +355,7 @@ function followPointer(svg) {
   const cursor = svg.querySelector('.cursor');
   const toX = value => chart.left + (value - chart.x0) / (chart.x1 - chart.x0) * (chart.right - chart.left);
   const toY = value => chart.bottom - (value - chart.y0) / (chart.y1 - chart.y0) * (chart.bottom - chart.top);
-  svg.addEventListener('pointermove', event => {
+  const follow = event => {
     const box = svg.getBoundingClientRect();
     const unit = (event.clientX - box.left) / box.width * svg.viewBox.baseVal.width;
     const wanted = chart.x0 + (unit - chart.left) / (chart.right - chart.left) * (chart.x1 - chart.x0);
@@ -262,16 +373,13 @@ function followPointer(svg) {
       marks.push(svgElement('circle', {class: 's' + index % 6, cx: x, cy: y, r: 4}));
       lines.push(`${series.name}: ${Number(series.y[best].toPrecision(5))}  (${chart.xLabel} ${series.x[best]})`);
     });
+    showTooltip(event, lines.join('\n'), () => cursor.replaceChildren());
     cursor.replaceChildren(...marks);
-    showTooltip(event, lines.join('\n'));
-  });
-  svg.addEventListener('pointerleave', () => {
-    cursor.replaceChildren();
-    tooltip.hidden = true;
-  });
+  };
+  for (const type of ['pointerdown', 'pointermove']) svg.addEventListener(type, follow);
+  svg.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') hideTooltip(); });
 }
 
-for (const section of document.querySelectorAll('.timeline'))
-  if (section.querySelector('.timeline-data'))
-    new Timeline(section.querySelector('.timeline-view'), JSON.parse(section.querySelector('.timeline-data').textContent));
+const timelines = [...document.querySelectorAll('.timeline-data')].map(
+    data => new Timeline(data.parentElement.querySelector('.timeline-view'), JSON.parse(data.textContent)));
 for (const svg of document.querySelectorAll('svg[data-chart]')) followPointer(svg);

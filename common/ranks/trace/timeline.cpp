@@ -147,9 +147,9 @@ class TimelineWriter {
 
   [[nodiscard]] std::string table() const {
     std::ostringstream html;
-    html << "<div class=\"scroll\"><table><caption>" << (ranks_.size() == 1 ? "Rank " : "Each rank: ")
-         << (ranks_.size() == 1 ? concat(ranks_[0].rank, ": ") : "") << "milliseconds per step, " << which_steps()
-         << "</caption><thead><tr><th scope=\"col\">rank</th>";
+    html << "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Milliseconds per step\"><table><caption>"
+         << (ranks_.size() == 1 ? "Rank " : "Each rank: ") << (ranks_.size() == 1 ? concat(ranks_[0].rank, ": ") : "")
+         << "milliseconds per step, " << which_steps() << "</caption><thead><tr><th scope=\"col\">rank</th>";
     for (std::size_t i = 0; i < kCategoryCount; ++i)
       if (is_used(i)) html << "<th scope=\"col\">" << label_of(static_cast<Category>(i)) << "</th>";
     html << "</tr></thead><tbody>\n" << std::fixed << std::setprecision(2);

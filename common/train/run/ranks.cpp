@@ -1,13 +1,14 @@
 #include "run/ranks.hpp"
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "comm/process_group.hpp"
 
 namespace lockstep::run {
 
 Ranks::Ranks(comm::ProcessGroup* group, int data_ranks) : group_(group), data_ranks_(data_ranks) {
-  require(data_ranks >= 1 && world_size() % data_ranks == 0, "a run: ", world_size(), " ranks cannot share a batch in ",
-          data_ranks, " equal groups");
+  require(data_ranks >= 1 && world_size() % data_ranks == 0, "a run: ", counted(world_size(), "rank"),
+          " cannot share a batch in ", data_ranks, " equal groups");
 }
 
 int Ranks::rank() const noexcept { return group_ == nullptr ? 0 : group_->rank(); }

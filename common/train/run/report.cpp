@@ -154,6 +154,23 @@ std::vector<RankSummary> ranks_of(const fs::path& run_folder) {
   return read_summaries(run_folder, count_ranks(run_folder));
 }
 
+// "rank 1: most time without waiting for other ranks, 47.5 ms a step", and why another rank's step was longer.
+std::string slowest_fact(const std::vector<RankSummary>& ranks) {
+  const auto with_rank = [&](int rank) { return *std::ranges::find(ranks, rank, &RankSummary::rank); };
+  const RankSummary slowest = with_rank(slowest_rank(ranks));
+  const RankSummary longest = *std::ranges::max_element(ranks, {}, &RankSummary::duration);
+  const auto own_ms = [](const RankSummary& rank) {
+    return fixed((rank.duration - rank.exposed_communication).count(), 1);
+  };
+  std::string text =
+      concat("rank ", slowest.rank, ": most time without ", kWaiting, ", ", own_ms(slowest), " ms a step");
+  if (longest.duration > slowest.duration) {
+    text += concat(". The step of rank ", longest.rank, " was longer only because it waited: it took ", own_ms(longest),
+                   " ms without that");
+  }
+  return text;
+}
+
 Facts rank_facts(const std::vector<RankSummary>& ranks) {
   Facts facts;
   for (const RankSummary& rank : ranks) {
@@ -164,7 +181,7 @@ Facts rank_facts(const std::vector<RankSummary>& ranks) {
     if (ranks.size() > 1) value += ", " + fixed(rank.exposed_communication.count(), 2) + " ms " + kWaiting;
     facts.emplace_back(concat("rank ", rank.rank), value);
   }
-  if (ranks.size() > 1) facts.emplace_back("slowest", concat("rank ", slowest_rank(ranks)));
+  if (ranks.size() > 1) facts.emplace_back("slowest", slowest_fact(ranks));
   return facts;
 }
 
@@ -188,13 +205,16 @@ std::string time_tables(const Steps& steps, const std::vector<RankSummary>& rank
   return html;
 }
 
-// From the run folder to the lesson, if the run folder is somewhere in the course; else empty.
+// From the run folder to the lesson's page, or to its Markdown if the site is not built; empty if the run folder is not
+// somewhere in the course.
 fs::path way_to_lesson(const fs::path& run_folder) {
-  const fs::path lesson = "chapters/06_gpt_ddp/README.md";
+  const fs::path lesson = "chapters/06_gpt_ddp";
   std::error_code error;
   fs::path way;
   for (fs::path folder = fs::absolute(run_folder, error); !error; folder = folder.parent_path(), way /= "..") {
-    if (fs::exists(folder / lesson, error)) return way / lesson;
+    for (const fs::path& page : {"build/docs/site" / lesson / "index.html", lesson / "README.md"}) {
+      if (fs::exists(folder / page, error)) return way / page;
+    }
     if (folder == folder.parent_path()) break;
   }
   return {};
@@ -217,11 +237,12 @@ std::string first_sentence(const fs::path& run_folder, const std::vector<RankSum
 // Empty if the learning rate has reached its highest value before the run's end.
 std::string warmup_note(const Outcome& outcome) {
   if (outcome.step == 0 || outcome.step > outcome.warmup_steps) return "";
+  const std::string all_steps = outcome.step == 1 ? "its only step" : concat("all ", outcome.step, " steps");
   if (outcome.warmup_steps > outcome.last_step) {
-    return concat("rose in all ", outcome.step, " steps: the run is shorter than its warm-up (--warmup-steps ",
-                  outcome.warmup_steps, ")");
+    return concat("rose in ", all_steps, ": the run is shorter than its warm-up (--warmup-steps ", outcome.warmup_steps,
+                  ")");
   }
-  return concat("rose in all ", outcome.step, " steps: the run ended inside its warm-up of ", outcome.warmup_steps,
+  return concat("rose in ", all_steps, ": the run ended inside its warm-up of ", outcome.warmup_steps,
                 " steps (--warmup-steps)");
 }
 

@@ -9,6 +9,7 @@
 #include <future>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/philox.hpp"
 #include "base/plain_text.hpp"
@@ -171,7 +172,7 @@ template std::string Check::get(const Outcome&, int, const std::string&);
 void Check::compare(const std::string& what, std::span<const float> got, std::span<const double> expected,
                     const Comparison& comparison) {
   if (got.size() != expected.size())
-    wrong(concat(what, " has ", got.size(), " elements; ", expected.size(), " were expected"));
+    wrong(concat(what, " has ", counted(got.size(), "element"), "; ", expected.size(), " were expected"));
   const Tolerance tolerance{comparison.relative, comparison.absolute};
   for (std::size_t i = 0; i < got.size(); ++i) {
     if (tolerance.accepts(got[i], expected[i])) continue;
@@ -187,7 +188,7 @@ void Check::compare(const std::string& what, std::span<const float> got, std::sp
 void Check::compare(const std::string& what, std::span<const std::int64_t> got,
                     std::span<const std::int64_t> expected) {
   if (got.size() != expected.size())
-    wrong(concat(what, " has ", got.size(), " elements; ", expected.size(), " were expected"));
+    wrong(concat(what, " has ", counted(got.size(), "element"), "; ", expected.size(), " were expected"));
   for (std::size_t i = 0; i < got.size(); ++i)
     if (got[i] != expected[i]) wrong(concat(what, ", element ", i, ": expected ", expected[i], ", got ", got[i]));
 }

@@ -3,6 +3,7 @@
 #include <iomanip>
 #include <sstream>
 
+#include "base/counted.hpp"
 #include "device/cuda_check.hpp"
 #include "emulator/checker/control.hpp"
 #include "emulator/checker/findings.hpp"
@@ -162,7 +163,7 @@ std::vector<KernelFinding> faults_of_launches(const LaunchShape& shape) {
   const auto has_threads = [&](const Launch& launch) { return launch.threads == shape.threads; };
   if (shape.threads != 0 && std::ranges::none_of(launches, has_threads))
     add(largest, "other threads than asked for",
-        concat("with ", largest.threads, " threads per block; the caller asks for ", shape.threads),
+        concat("with ", counted(largest.threads, "thread"), " per block; the caller asks for ", shape.threads),
         "the number of threads per block is a parameter of the function");
   return findings;
 }
@@ -200,7 +201,7 @@ std::string remark_on(const MetricsRow& row) {
   std::ostringstream text;
   text << name_of(row.place.file) << ":" << row.place.line << "  ";
   if (row.operation == "barrier") {
-    text << "barrier: passed " << row.requests << " times";
+    text << "barrier: passed " << counted(row.requests, "time");
     return text.str();
   }
   const auto requests = static_cast<double>(row.requests);

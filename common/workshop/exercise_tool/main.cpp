@@ -49,7 +49,9 @@ int dispatch(const Arguments& words) {
     std::cout << "Usage: ./lockstep " << chosen->name << " " << chosen->usage << "\n\n" << chosen->summary << "\n";
     return 0;
   }
-  return run_guarded(concat("lockstep ", chosen->name), [&] { return chosen->run(rest); });
+  const bool is_for_another = chosen->name == "targets" && !rest.empty();  // whose name errors have
+  return run_guarded(concat("lockstep ", is_for_another ? rest.front() : std::string(chosen->name)),
+                     [&] { return chosen->run(rest); });
 }
 
 }  // namespace

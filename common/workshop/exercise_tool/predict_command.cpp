@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/command_line.hpp"
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
@@ -145,8 +146,8 @@ void write_record(const fs::path& path, const nlohmann::json& record) {
 int predict_chapter(const LessonOfChapter& lesson, std::istream& in) {
   const std::vector<course::Prediction> questions = course::predictions_in(lesson.text);
   if (questions.empty()) throw UsageError(concat("the lesson of chapter ", lesson.number, " asks no questions"));
-  std::cout << wide(concat("Chapter ", lesson.number, " asks ", questions.size(),
-                           " questions. Say what you expect; then the program runs."),
+  std::cout << wide(concat("Chapter ", lesson.number, " asks ", counted(questions.size(), "question"),
+                           ". Say what you expect; then the program runs."),
                     0);
   nlohmann::json record = nlohmann::json::object();
   for (std::size_t i = 0; i < questions.size();) {

@@ -2,11 +2,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iomanip>
 #include <iostream>
 #include <sstream>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "exercise_tool/build_work.hpp"
 #include "exercise_tool/command.hpp"
@@ -21,24 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<const Exercise*> passed_exercises(const Workspace& workspace, const MineTrainer& trainer) {
-  std::vector<const Exercise*> passed;
-  std::string usable, changed;
-  for (const char* id : trainer.exercises) {
-    usable += concat(usable.empty() ? "" : ", ", id);
-    const Exercise& exercise = find_exercise(workspace.catalogue, id);
-    const ExerciseState state = state_of(workspace, exercise);
-    if (state == ExerciseState::kPassed) passed.push_back(&exercise);
-    if (state == ExerciseState::kChanged || state == ExerciseState::kStarted) changed += concat(" ", id);
-  }
-  if (!changed.empty())
-    std::cout << "not used, because these files have not passed as they are now:" << changed
-              << "  (./lockstep check NUMBER)\n";
-  if (passed.empty())
-    throw UsageError(concat("none of your files can train yet: pass one of ", usable,
-                            " first, for example ./lockstep start ", trainer.exercises.front()));
-  return passed;
-}
+const std::array<std::string, 2> kRing = {"02.1", "02.2"};  // which train only together (exercises/mine/parts.cpp)
 
 std::string variable_for(const Workspace& workspace, const std::vector<const Exercise*>& exercises) {
   std::string text = "LOCKSTEP_MINE=";
@@ -102,8 +87,8 @@ std::string compared(const Curve& ours, const Curve& yours) {
     if (std::isfinite(difference)) largest = std::max(largest, difference);
   }
   std::ostringstream text;
-  text << std::setprecision(5) << "loss after " << steps << " steps: ours " << ours.losses[steps - 1] << ", yours "
-       << yours.losses[steps - 1] << "; ";
+  text << std::setprecision(5) << "loss after " << counted(steps, "step") << ": ours " << ours.losses[steps - 1]
+       << ", yours " << yours.losses[steps - 1] << "; ";
   if (first == steps) {
     text << "never more than " << std::setprecision(2) << largest << " apart: rounding\n";
   } else {
@@ -117,11 +102,39 @@ std::string compared(const Curve& ours, const Curve& yours) {
 
 }  // namespace
 
+std::vector<const Exercise*> passed_exercises(const Workspace& workspace, const MineTrainer& trainer,
+                                              std::ostream& remarks) {
+  std::vector<const Exercise*> passed;
+  std::string usable, changed;
+  for (const char* id : trainer.exercises) {
+    usable += concat(usable.empty() ? "" : id == kRing.back() ? " with " : ", ", id);
+    const Exercise& exercise = find_exercise(workspace.catalogue, id);
+    const ExerciseState state = state_of(workspace, exercise);
+    if (state == ExerciseState::kPassed) passed.push_back(&exercise);
+    if (state == ExerciseState::kChanged || state == ExerciseState::kStarted) changed += concat(" ", id);
+  }
+  if (!changed.empty())
+    remarks << "not used, because these files have not passed as they are now:" << changed
+            << "  (./lockstep check NUMBER)\n";
+  std::string next = trainer.exercises.front();
+  const auto is_of_ring = [](const Exercise* exercise) { return std::ranges::count(kRing, exercise->id) > 0; };
+  if (std::ranges::count_if(passed, is_of_ring) == 1) {
+    const std::string alone = (*std::ranges::find_if(passed, is_of_ring))->id;
+    next = alone == kRing.front() ? kRing.back() : kRing.front();
+    remarks << "not used before " << next << " has passed too, because the two make one ring: " << alone << "\n";
+    std::erase_if(passed, is_of_ring);
+  }
+  if (passed.empty())
+    throw UsageError(concat("none of your files can train yet: pass one of ", usable,
+                            " first, for example ./lockstep start ", next));
+  return passed;
+}
+
 int run_mine(const Arguments& arguments) {
   const MineRequest request = parse_mine_request(arguments);
   const std::string program(request.trainer.program);
   const Workspace workspace = open_workspace();
-  const std::vector<const Exercise*> exercises = passed_exercises(workspace, request.trainer);
+  const std::vector<const Exercise*> exercises = passed_exercises(workspace, request.trainer, std::cout);
   build_given(workspace, program);
   build_given(workspace, "lockstep");
   const BuiltProgram built = build_with_learners_files(workspace, program, exercises);

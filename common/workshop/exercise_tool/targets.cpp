@@ -1,5 +1,6 @@
 // Queries from the build and from the script ./lockstep: the targets of a command, and the source of a case's program.
 #include <iostream>
+#include <sstream>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -25,6 +26,19 @@ std::vector<std::string> targets_of_case(const Arguments& arguments) {
   return names;
 }
 
+// Fails before anything is built if no file of the learner can take part.
+std::vector<std::string> targets_of_mine(const Arguments& words) {
+  const MineTrainer trainer = parse_mine_request(words).trainer;
+  std::ostringstream remarks;  // the command itself makes them, too
+  try {
+    (void)passed_exercises(open_workspace(), trainer, remarks);
+  } catch (const UsageError&) {
+    std::cerr << remarks.str();
+    throw;
+  }
+  return {std::string(trainer.program), "lockstep"};
+}
+
 }  // namespace
 
 int targets(const Arguments& arguments) {
@@ -32,7 +46,7 @@ int targets(const Arguments& arguments) {
   const bool has_one_word = arguments.size() >= 2 && !arguments[1].starts_with("-");
   if (has_one_word && arguments[0] == "case") names = targets_of_case(arguments);
   if (!arguments.empty() && arguments[0] == "run")  // with --mine
-    names = {std::string(parse_mine_request({arguments.begin() + 1, arguments.end()}).trainer.program), "lockstep"};
+    names = targets_of_mine({arguments.begin() + 1, arguments.end()});
   if (has_one_word && arguments[0] == "predict") names = programs_of_questions(open_lesson(arguments[1]));
   for (const std::string& name : names) std::cout << name << "\n";
   return 0;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/counted.hpp"
 #include "base/text.hpp"
 
 namespace lockstep::exercise {
@@ -53,7 +54,8 @@ std::string evidence_text(const nlohmann::json& failure, Detail detail) {
   for (std::size_t i = 0; i < shown; ++i)
     text += std::string(kIndentation, ' ') + evidence[i].get<std::string>() + "\n";
   if (shown < evidence.size())
-    text += concat(std::string(kIndentation, ' '), "(", evidence.size() - shown, " more lines: ./lockstep why)\n");
+    text += concat(std::string(kIndentation, ' '), "(", counted(evidence.size() - shown, "more line"),
+                   ": ./lockstep why)\n");
   return text;
 }
 

@@ -67,7 +67,8 @@ std::string tiles(const ClassReport& report) {
   std::ranges::sort(shares);
   const std::string median = shares.empty() ? "-" : number(shares[shares.size() / 2], 0) + " %";
   const auto count = static_cast<double>(std::max<std::size_t>(report.grades.size(), 1));
-  return concat("<div class=\"tiles\">", tile(std::to_string(report.grades.size()), "submissions"),
+  return concat("<div class=\"tiles\">",
+                tile(std::to_string(report.grades.size()), report.grades.size() == 1 ? "submission" : "submissions"),
                 tile(median, "median of points"),
                 tile(std::to_string(std::ranges::count_if(report.grades, std::not_fn(is_graded))), "not graded"),
                 tile(number(seconds / count) + " s", "per submission"), "</div>\n");

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/command_line.hpp"
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/inherited_fds.hpp"
@@ -65,7 +66,7 @@ int usual_jobs() { return std::max(1, static_cast<int>(std::thread::hardware_con
 
 // Builds the judges, banks, solutions and templates of all exercises in one go.
 void build_all(const Workspace& workspace, const std::vector<Exercise>& exercises) {
-  std::cout << "building what is given for " << exercises.size() << " exercises\n" << std::flush;
+  std::cout << "building what is given for " << counted(exercises.size(), "exercise") << "\n" << std::flush;
   std::vector<std::string> command = {"ninja", "-C", workspace.build.string()};
   for (const Exercise& exercise : exercises) {
     command.push_back(concat("exercise_", exercise.target_name()));
@@ -284,7 +285,7 @@ int grade_class(const Options& options) {
   remove_scratch(settings);
   write_gradebooks(books, tasks, all, settings.out);
   const auto setups = std::ranges::count(all, "SETUP", &StudentGrade::status);
-  std::cout << all.size() << " submissions in " << with_digits(seconds, 0)
+  std::cout << counted(all.size(), "submission") << " in " << with_digits(seconds, 0)
             << " s: " << (settings.out / "grades.csv").string() << ", class.html\n";
   if (setups > 0) std::cout << setups << " could not be graded (SETUP); the same command tries them again\n";
   return setups > 0 ? 3 : 0;

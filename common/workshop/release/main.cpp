@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/command_line.hpp"
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "exercise_tool/shell.hpp"
@@ -103,8 +104,9 @@ Written write_release(const Workspace& workspace, const Options& options, const 
                       const fs::path& out) {
   Plan plan = plan_release(workspace.root, lines_of(git(workspace.root, {"ls-files"})), words_of(note.exercises));
   Answers answers = answers_of(workspace.root, plan.exercises);
-  std::cout << plan.exercises.size() << " exercises, " << plan.files.size() << " files, " << plan.giveaways.size()
-            << " sources left out as answers; compiling these, judges and mistakes (build/" << options.preset << ")"
+  std::cout << counted(plan.exercises.size(), "exercise") << ", " << counted(plan.files.size(), "file") << ", "
+            << counted(plan.giveaways.size(), "source")
+            << " left out as answers; compiling these, judges and mistakes (build/" << options.preset << ")"
             << std::endl;
   fs::create_directories(out);
   const int jobs = options.jobs > 0 ? options.jobs : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));

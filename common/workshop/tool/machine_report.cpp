@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/counted.hpp"
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/terminal.hpp"
@@ -101,7 +102,7 @@ Fact cores() {
   const launch::Cores usable = launch::usable_cores();
   return {"cores",
           concat(usable.physical, " usable, ", usable.logical, " hardware threads; ./lockstep train uses ",
-                 suitable_rank_count(), " ranks"),
+                 counted(suitable_rank_count(), "rank")),
           ""};
 }
 

@@ -79,7 +79,7 @@
     }
     byId('twice').closest('.control').hidden = isHours;
     byId('time-status').textContent = isHours ?
-        `a job of ${general(hours.value)} hours on one GPU; each of several does ${general(work.efficiency)} of the work that it does alone` :
+        `a job of ${general(hours.value)} hours on one GPU; each of several does ${general(work.efficiency)} of what it does alone` :
         `${work.flopsPerParameterAndToken} x ${general(work.parameters / 1e9)} billion parameters x ${general(work.tokens / 1e9)} billion tokens = ` +
         `${general(budget.trainingFlops(work))} FLOP; a GPU does ${general(work.utilisation)} x ${general(tflops.value)} TFLOP per second`;
     const counts = [...new Set([1, 8, 64, 512, timeGpus.value])].sort((a, b) => a - b);

@@ -87,7 +87,7 @@
 
   // --- A real run ---
 
-  const kBucket = /^all_reduce #\d+(?: .*)? \(mean of (\d+) (float32|bfloat16)\)$/;
+  const kBucket = /^all_reduce #\d+(?: .*)? \((?:bucket \d+; \w+|mean) of (\d+) (float32|bfloat16)\)$/;  // older runs name none
   const kWidth = {float32: 4, bfloat16: 2};
 
   // The steps that all ranks have, each with its spans by rank, in milliseconds from the step's begin.

@@ -48,7 +48,7 @@
   // --- What ./lockstep emulate --metrics prints ---
 
   class CountsError extends Error {}
-  const kRow = /^ {2}(\S+:\d+) +(global|shared) (load|store|atomic) +requests +(\d+) {2}(?:32-byte sectors|bank passes) per request ([\d.]+) \(ideal ([\d.]+)\)$/;
+  const kRow = /^ {2}(\S+:\d+) +(global|shared) (load|store|atomic) +(\d+) requests? of ([\d.]+) (?:sectors|passes) \(ideal ([\d.]+)\)$/;
   const kBarrier = /^ {2}(\S+:\d+) +barrier +passed +(\d+)$/;
 
   // {kernel, place, memory, operation, requests, each, ideal}, barriers left out.
@@ -62,7 +62,7 @@
         if (kernel === null) throw new CountsError('The counts begin in the middle: the line "kernel ..." above the first row is missing.');
         const [, place, memory, operation, requests, each, ideal] = kRow.exec(line);
         rows.push({kernel, place, memory, operation, requests: Number(requests), each, ideal});
-      } else if (/ requests .*per request/.test(line) && !kBarrier.test(line)) {
+      } else if (/ requests? of /.test(line) && !kBarrier.test(line)) {
         throw new CountsError(`This line was cut or changed: "${line.trim()}". Take the whole output of ./lockstep emulate --metrics.`);
       }
     }

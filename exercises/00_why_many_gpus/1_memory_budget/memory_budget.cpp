@@ -4,7 +4,7 @@ namespace lockstep::plan {
 
 MemoryUse memory_use(double parameters, Precision precision, Sharding sharding, int world_size) {
   MemoryUse use;
-  // TODO(00.1): fill in the four numbers: bytes per value, times values, divided among ranks or not
+  // TODO(00.1): fill in the four numbers of `use`
   lockstep::todo("00.1 memory_use");
   return use;
 }

@@ -4,7 +4,7 @@ namespace lockstep::plan {
 
 MemoryUse memory_use(double parameters, Precision precision, Sharding sharding, int world_size) {
   MemoryUse use;
-  // SOLUTION(00.1) memory_use: fill in the four numbers: bytes per value, times values, divided among ranks or not
+  // SOLUTION(00.1) memory_use: fill in the four numbers of `use`
   const double bytes_per_value = precision == Precision::kMixed ? 2 : 4;
   const auto share_from = [&](Sharding first) { return sharding >= first ? parameters / world_size : parameters; };
   use.weights = bytes_per_value * share_from(Sharding::kWeights);

@@ -95,6 +95,6 @@ TEST_CASE("a rank whose samples another rank counts adds none", "[run][multirank
 TEST_CASE("ranks that cannot be divided into shares of a batch are refused", "[run]") {
   CHECK(run::Ranks(nullptr).data_ranks() == 1);
   CHECK(run::Ranks(nullptr, 1).data_ranks() == 1);
-  CHECK_THROWS_WITH(run::Ranks(nullptr, 2), ContainsSubstring("1 ranks cannot share a batch in 2 equal groups"));
+  CHECK_THROWS_WITH(run::Ranks(nullptr, 2), ContainsSubstring("1 rank cannot share a batch in 2 equal groups"));
   CHECK_THROWS_AS(run::Ranks(nullptr, 0), ContractError);
 }

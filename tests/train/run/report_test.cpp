@@ -87,7 +87,12 @@ TEST_CASE("the report gives exposed communication and data wait, of the step and
   }
   const std::size_t slowest = page.find("slowest");
   REQUIRE(slowest != std::string::npos);
-  CHECK_THAT(page.substr(slowest, 100), ContainsSubstring("rank 1"));  // 51 - 3.5 ms against 50 - 4.5
+  const std::string own_time = "rank 1: most time without waiting for other ranks, 47.5 ms a step";  // 51 - 3.5
+  CHECK_THAT(page.substr(slowest, 200), ContainsSubstring(own_time + "</td>"));
+  write_summary(folder.path(), {.rank = 0, .duration = Milliseconds(60), .exposed_communication = Milliseconds(15)});
+  CHECK_THAT(report_page(folder.path(), {}, {}),
+             ContainsSubstring(own_time +
+                               ". The step of rank 0 was longer only because it waited: it took 45.0 ms without that"));
 }
 
 TEST_CASE("the report begins with where the time went, and each table says whose and of which steps", "[run]") {
@@ -109,8 +114,15 @@ TEST_CASE("the report begins with where the time went, and each table says whose
   CHECK(page.find("warm-up") == std::string::npos);
   CHECK_THAT(report_page(run, {}, {.step = 8, .last_step = 8, .warmup_steps = 50}),
              ContainsSubstring("rose in all 8 steps: the run is shorter than its warm-up (--warmup-steps 50)"));
+  CHECK_THAT(report_page(run, {}, {.step = 1, .last_step = 8, .warmup_steps = 5}),
+             ContainsSubstring("rose in its only step: the run ended inside its warm-up of 5 steps"));
   CHECK_THAT(report_page(run, {}, {.step = 8, .last_step = 100, .warmup_steps = 50}),
              ContainsSubstring("rose in all 8 steps: the run ended inside its warm-up of 50 steps"));
+  const std::filesystem::path page_on_site = folder.path() / "build" / "docs" / "site" / "chapters" / "06_gpt_ddp";
+  std::filesystem::create_directories(page_on_site);
+  write_file(page_on_site / "index.html", "");
+  CHECK_THAT(report_page(run, {}, {}),
+             ContainsSubstring("href=\"../../build/docs/site/chapters/06_gpt_ddp/index.html#run-it\""));
   CHECK_THAT(report_page(run, {}, {.step = 20, .first_step = 8, .last_step = 20}),
              ContainsSubstring("<caption>Each rank, mean of steps 10 to 20</caption>"));
 }

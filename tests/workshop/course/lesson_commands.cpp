@@ -226,4 +226,24 @@ Problems check_commands(const course::MarkdownFile& file, const std::filesystem:
   return problems;
 }
 
+Problems check_output_widths(const course::MarkdownFile& file) {
+  const auto columns = [](const std::string& line) {
+    return std::ranges::count_if(line, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+  };
+  Problems problems;
+  for (const course::FencedBlock& block : file.blocks) {
+    const auto comment = course::comment_on(block.line_above);
+    const auto directive = comment ? course::parse_run_directive(*comment) : std::nullopt;
+    if (!directive || directive->exit_status != 0) continue;
+    for (const course::ShownCommand& shown : course::shown_commands(block, *directive)) {
+      for (const std::string& line : shown.expected) {
+        if (columns(line) > static_cast<std::ptrdiff_t>(kOutputColumns))
+          problems.push_back(concat(file.text.place(block.first_index), ": ", columns(line),
+                                    " columns of output, at most ", kOutputColumns, ": ", line));
+      }
+    }
+  }
+  return problems;
+}
+
 }  // namespace lockstep::checks

@@ -40,4 +40,10 @@ struct CommandResult {
 [[nodiscard]] Problems check_commands(const course::MarkdownFile& file, const std::filesystem::path& folder,
                                       const std::filesystem::path& programs);
 
+inline constexpr std::size_t kOutputColumns = 80;  ///< Of the output that lessons show.
+
+/// The lines of output in marked blocks that are wider than kOutputColumns. Blocks whose command fails may have such
+/// lines: error messages are broken by the terminal's width.
+[[nodiscard]] Problems check_output_widths(const course::MarkdownFile& file);
+
 }  // namespace lockstep::checks

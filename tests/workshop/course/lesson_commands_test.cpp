@@ -1,8 +1,11 @@
 #include "lesson_commands.hpp"
 
+#include <algorithm>
+#include <array>
 #include <string>
 
 #include "base/error.hpp"
+#include "lessons.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -85,4 +88,25 @@ TEST_CASE("What a command leaves behind is ended with it", "[course]") {
   const auto result = run_command("sleep 30 & exit 0", "/", "/", 300ms);
   CHECK(result.was_stopped);
   CHECK(run_command("kill -9 $$", "/", "/", 5s).exit_status == 137);
+}
+
+TEST_CASE("Output in a lesson has at most 80 columns, commands and failures aside", "[course]") {
+  const auto widths = [](const std::string& lesson) {
+    return check_output_widths(lockstep::course::parse_markdown({"a.md", lockstep::course::split_lines(lesson)}));
+  };
+  const std::string wide(81, 'x'), fitting = "\u2026" + std::string(79, 'x');
+  CHECK(widths(block("run", "$ echo " + wide + "\n" + fitting + "\n")).empty());
+  CHECK(widths("```text\n" + wide + "\n```\n" + block("run exit=1", "$ false\n" + wide + "\n")).empty());
+  CHECK(widths(block("run", "$ true\n" + fitting + "\n" + wide + "\n")) ==
+        Problems{"a.md:2: 81 columns of output, at most 80: " + wide});
+}
+
+TEST_CASE("lessons: output has at most 80 columns", "[course][repository]") {
+  for (const lockstep::course::MarkdownFile& lesson : chapter_lessons(LOCKSTEP_SOURCE_DIR)) {
+    const std::string place = lesson.text.place(0);
+    const bool may_be_wide = std::ranges::any_of(
+        std::array{"/05_", "/06_", "/08_"}, [&](const char* name) { return place.find(name) != std::string::npos; });
+    if (may_be_wide) continue;
+    for (const std::string& problem : check_output_widths(lesson)) FAIL_CHECK(problem);
+  }
 }

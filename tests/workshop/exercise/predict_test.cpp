@@ -114,3 +114,13 @@ TEST_CASE("predict says which chapters there are not, and what has to be built",
   write_file(project.folder / "chapters/07_x/README.md", lesson);
   CHECK(project.run({"targets", "predict", "7"}).out == "echo\nlockstep\n");
 }
+
+TEST_CASE("run --mine builds nothing if no file of the learner can take part", "[exercise]") {
+  const LessonProject project;
+  fs::create_directory_symlink(LOCKSTEP_PROJECT_ROOT "/exercises", project.folder / "exercises");
+  const test::Finished finished = project.run({"targets", "run", "06", "--mine"});
+  CHECK(finished.exit_code == 2);
+  CHECK(finished.out.empty());
+  CHECK_THAT(finished.err,
+             ContainsSubstring("lockstep run: none of your files can train yet: pass one of 02.1 with 02.2, 05.1, "));
+}

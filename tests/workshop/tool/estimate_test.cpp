@@ -53,7 +53,7 @@ TEST_CASE("estimate shows each stage of ranks that divide the model", "[tool][es
   const Finished tensor = estimate({"small", "--tensor", "2"});
   INFO(tensor.err);
   CHECK(tensor.exit_code == 0);
-  CHECK_THAT(tensor.out, ContainsSubstring("--pipeline 1 x --tensor 2 x 1 ranks"));
+  CHECK_THAT(tensor.out, ContainsSubstring("--pipeline 1 x --tensor 2 x 1 rank. Micro-batches in a step: 1;"));
   const Finished both = estimate({"gpt2", "--tensor", "2", "--pipeline", "4", "--num-processes", "16", "--zero", "1",
                                   "--accumulation-steps", "8", "--batch-size", "1"});
   CHECK_THAT(both.out, ContainsSubstring("of stage 3") && ContainsSubstring("2 ranks that share the samples and the"));

@@ -112,6 +112,7 @@ TEST_CASE("the script answers at once, without a build: help, its version, and a
     return run_program(command, {{"LOCKSTEP_PRESET", "not-built"}});
   };
   CHECK(run({"--help"}).out == run_program({lockstep::test::built_program("lockstep"), "--help"}).out);
+  for (const std::string last : {"help", "--help"}) CHECK(run({"help", last}).out == run({"-h"}).out);
   CHECK(run({"help"}).out == run({"-h"}).out);
   CHECK(run({"--version"}).out.starts_with("Lockstep 0."));
   for (const std::vector<std::string>& words : {std::vector<std::string>{"help", "generate"}, {"generate", "--help"}}) {
@@ -121,6 +122,7 @@ TEST_CASE("the script answers at once, without a build: help, its version, and a
   }
   for (const auto& [word, meant] : {std::pair<std::string, std::string>{"trian", "train"},
                                     {"chekc", "check"},
+                                    {"hlep", "help"},
                                     {"progres", "progress"},
                                     {"evalaute", "evaluate"},
                                     {"realease", "release"}}) {

@@ -1,11 +1,14 @@
 #include "emulator/checker/findings.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <map>
 #include <mutex>
 #include <tuple>
 
+#include "base/terminal.hpp"
 #include "emulator/checker/finding_log.hpp"
 
 namespace lockstep::emulator {
@@ -33,7 +36,8 @@ std::size_t FindingLog::add(const Finding& finding) {
     return known->second;
   }
   findings_.push_back(finding);
-  if (is_printing_ && findings_.size() <= kMostPrinted) std::fputs(to_text(finding).c_str(), stderr);
+  if (is_printing_ && findings_.size() <= kMostPrinted)
+    std::fputs(wrap_for(STDERR_FILENO, to_text(finding), 4).c_str(), stderr);
   if (is_printing_ && findings_.size() == kMostPrinted) {
     std::fputs("emulated CUDA: further findings are only listed at the end.\n", stderr);
   }

@@ -74,15 +74,15 @@ std::string metrics_table(const std::vector<MetricsRow>& rows) {
     const std::size_t name = row.place.file.rfind('/');
     const std::string place =
         row.place.file.substr(name == std::string::npos ? 0 : name + 1) + ":" + std::to_string(row.place.line);
-    text << "  " << std::left << std::setw(24) << place << std::right;
+    text << "  " << std::left << std::setw(20) << place << ' ';
     if (row.operation == "barrier") {
-      text << " barrier        passed " << std::setw(8) << row.requests << '\n';
+      text << "barrier passed" << std::right << std::setw(4) << row.requests << '\n';
       continue;
     }
     const auto requests = static_cast<double>(std::max<std::uint64_t>(row.requests, 1));
-    text << ' ' << (row.is_shared ? "shared " : "global ") << std::left << std::setw(6) << row.operation << std::right
-         << " requests " << std::setw(8) << row.requests << "  " << (row.is_shared ? "bank passes" : "32-byte sectors")
-         << " per request " << static_cast<double>(row.transactions) / requests << " (ideal "
+    text << (row.is_shared ? "shared " : "global ") << std::setw(6) << row.operation << std::right << std::setw(5)
+         << row.requests << (row.requests == 1 ? " request of " : " requests of ")
+         << static_cast<double>(row.transactions) / requests << (row.is_shared ? " passes" : " sectors") << " (ideal "
          << static_cast<double>(row.ideal) / requests << ")\n";
   }
   return text.str();

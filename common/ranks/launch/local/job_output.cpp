@@ -24,14 +24,16 @@ constexpr OutputStream kStreams[] = {OutputStream::kOut, OutputStream::kErr};
 JobOutput::JobOutput(int world_size, OutputStyle style, int first_rank)
     : world_size_(world_size),
       style_(fitting(style)),
-      is_wrapped_(style == OutputStyle::kFirstLive),
+      is_for_people_(style == OutputStyle::kFirstLive),
       queue_(STDOUT_FILENO, STDERR_FILENO),
       merger_(
           world_size, style_, [this](OutputStream stream, std::string_view text) { queue_.add(stream, text); },
           first_rank) {
-  if (!is_wrapped_) return;
+  if (style == OutputStyle::kPlain) return;
   merger_.wrap([](OutputStream stream, std::string_view line) {
-    return wrap_for(stream == OutputStream::kOut ? STDOUT_FILENO : STDERR_FILENO, line);
+    constexpr std::string_view kPrefix = "[rank ";
+    const std::size_t prefix = line.starts_with(kPrefix) ? line.find(']') + 2 : 0;  // 2: up to what the rank wrote
+    return wrap_for(stream == OutputStream::kOut ? STDOUT_FILENO : STDERR_FILENO, line, prefix);
   });
 }
 
@@ -48,7 +50,7 @@ Variables JobOutput::variables() const {
   const std::optional<int> columns = terminal_columns(STDOUT_FILENO);
   Variables variables;
   if (style_ == OutputStyle::kFirstLive) variables.emplace_back("LOCKSTEP_PROGRESS", "terminal");
-  if (!is_wrapped_ || !columns) return variables;
+  if (!is_for_people_ || !columns) return variables;
   variables.emplace_back("LOCKSTEP_TERMINAL", concat("/proc/", getpid(), "/fd/", STDOUT_FILENO));
   variables.emplace_back("COLUMNS", std::to_string(*columns));
   return variables;

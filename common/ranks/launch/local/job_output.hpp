@@ -70,7 +70,7 @@ class JobOutput {
 
   int world_size_;
   OutputStyle style_;
-  bool is_wrapped_;  // for people, who asked for kFirstLive: long lines are broken at words
+  bool is_for_people_;  // who asked for kFirstLive: ranks may draw on the terminal
   OutputQueue queue_;
   OutputMerger merger_;
   JobLog* log_ = nullptr;  // null: none

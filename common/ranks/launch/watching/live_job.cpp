@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/counted.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "base/process.hpp"
@@ -159,7 +160,8 @@ std::string live_summary(const fs::path& folder, std::chrono::milliseconds watch
   std::this_thread::sleep_for(watch);
   const FlightFiles records = read_records(folder);
   const FlightRecord& any = records.of_rank.begin()->second;
-  std::string text = concat(records.of_rank.size(), " of ", any.world_size, " ranks are on this host");
+  std::string text = concat(records.of_rank.size(), " of ", counted(any.world_size, "rank"),
+                            records.of_rank.size() == 1 ? " is" : " are", " on this host");
   if (any.generation > 0) text += concat(", generation ", any.generation);
   text += "\n";
   const std::uint64_t most = most_entered(records), moved = most - std::min(most, most_entered(before));
@@ -168,7 +170,7 @@ std::string live_summary(const fs::path& folder, std::chrono::milliseconds watch
   const std::string arrivals = arrivals_summary(records, collectives);
   if (moved == 0) return text + concat("nothing has moved for ", format_seconds(watch), "\n", waits(records), arrivals);
   const double seconds = std::chrono::duration<double>(watch).count();
-  return text + concat("the job moves: ", moved, " collectives in ", seconds, " s\n", arrivals);
+  return text + concat("the job moves: ", counted(moved, "collective"), " in ", seconds, " s\n", arrivals);
 }
 
 std::string live_stacks(const fs::path& folder) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "base/number_list.hpp"
 #include "base/text.hpp"
 
@@ -49,7 +50,7 @@ std::string to_text(const std::vector<RanksAlike>& entries, std::string_view bef
     text += concat(text.empty() ? "" : separator, ranks.size() == 1 ? "rank " : "ranks ", list_numbers(ranks),
                    before_text, what);
   }
-  return others == 0 ? text : concat(text, separator, "and ", others, " more ranks");
+  return others == 0 ? text : concat(text, separator, "and ", counted(others, "more rank"));
 }
 
 }  // namespace
