@@ -15,7 +15,7 @@ struct Task {
   std::string key = {};                     ///< Names the results: valid in every path, and unique.
   std::string basis = {};                   ///< Fingerprint of submission and settings.
   std::optional<DownloadName> origin = {};  ///< If it is from Moodle's or Canvas' download.
-  std::vector<std::string> notes = {};      ///< What the instructor should know: late, more than one file.
+  std::vector<std::string> notes = {};      ///< Remarks for the instructor: late, more than one file.
 };
 
 /// The submissions in a folder, or in a zip, in the order of their names. Skips links and files that are not archives,
