@@ -73,7 +73,7 @@ TEST_CASE("a job that moves says how fast, and blames nobody", "[launch]") {
   });
   const std::string text = launch::live_summary(folder.path(), 400ms);
   INFO(text);
-  CHECK_THAT(text, ContainsSubstring("1 of 2 ranks are on this host\n"));
+  CHECK_THAT(text, ContainsSubstring("1 of 2 ranks is on this host\n"));
   CHECK_THAT(text, ContainsSubstring("the job moves: 2 collectives in 0.4 s\n") && !ContainsSubstring("wait"));
 }
 
