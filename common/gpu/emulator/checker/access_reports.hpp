@@ -40,6 +40,8 @@ class AccessReports {
                      const Access& access);
   /// An access that violates a rule for its memory.
   void broken_rule(const Target& target, const void* address, const Access& access, const Verdict& verdict);
+  /// A tensor core reads what a thread wrote without a fence for it.
+  void missing_fence(const Target& target, const void* address, const Access& access, const Access& write);
 
  private:
   struct Suspect {

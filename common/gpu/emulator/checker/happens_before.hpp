@@ -35,6 +35,10 @@ class HappensBefore {
   /// covers.
   void atomic(std::uint32_t thread, const void* address);
 
+  /// Publishes at `object`, without a fence, what the thread has done and knows.
+  void release(std::uint32_t thread, const void* object);
+  /// Acquires what has been published at `object`.
+  void acquire(std::uint32_t thread, const void* object);
   /// Describes an access that the thread makes now.
   [[nodiscard]] Access now(std::uint32_t thread, Site site, std::uint64_t flags) const noexcept {
     return Access::make(interval_, own_clock_[thread], site, flags, thread);
@@ -72,6 +76,7 @@ class HappensBefore {
     Known block;   // after __threadfence_block: only for threads of the publishing block
     Interval block_first = 0;
   };
+  [[nodiscard]] Known seen_by(std::uint32_t thread);
   void learn(std::uint32_t thread, const Known& known);
   void publish(std::uint32_t thread, Published& published);
   void meet_some(std::uint32_t warp, std::uint32_t mask);
