@@ -74,3 +74,14 @@ TEST_CASE("a NaN in one head of device attention stays in that head and in the r
     CHECK_FALSE(std::isnan(result[t * 32 + 16]));
   }
 }
+
+TEST_CASE("device attention of more samples than a grid can have is an error that says what to do", "[kernels][gpu]") {
+  const AttentionSizes s{65536, 1, 1, 1};
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+    TestDevice device;
+    const Tensor qkv = random_stored(dtype, {s.B, s.T, 3 * s.H * s.D}, 1);
+    const Tensor dy = random_stored(dtype, {s.B, s.T, s.H * s.D}, 2);
+    CHECK_THROWS_WITH(on_device(device, s, qkv, dy, {}),
+                      ContainsSubstring("up to 65535 samples") && ContainsSubstring("smaller micro-batches"));
+  }
+}

@@ -60,8 +60,8 @@ class LOCKSTEP_EMULATOR_API Observer {
   virtual void launch_begin(const KernelCall& call, int device) = 0;  ///< Before the first block.
   virtual void launch_end() = 0;                                      ///< After the last block, also after a failure.
   virtual void block_begin(const BlockState& block) = 0;              ///< Before any of its threads runs.
-  /// In the first thread that runs of a block that waited for its grid: its shared memory holds what it held then.
-  /// @param variables  Its static shared memory.
+  /// In the first thread that runs of a block that waited for its grid: its shared memory, dynamic and static, holds
+  /// what it held then.
   virtual void block_resumed(const BlockState& /*block*/, std::span<const std::span<std::byte>> /*variables*/) {}
   virtual void block_end() = 0;                                ///< After all its threads ended or were abandoned.
   virtual void thread_begin(const ThreadState& /*thread*/) {}  ///< On its fiber, before the kernel's first line.

@@ -84,6 +84,34 @@ cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) {
   return api_call("cudaDeviceSetCacheConfig", ApiNeeds::kDevice, [] {});
 }
 
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) {
+  return api_call("cudaDeviceSetSharedMemConfig", ApiNeeds::kDevice, [] {});
+}
+
+cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+  return api_call("cudaDeviceGetSharedMemConfig", ApiNeeds::kDevice, [&] {
+    api_require(config != nullptr, cudaErrorInvalidValue, "the pointer to the configuration is null");
+    *config = cudaSharedMemBankSizeFourByte;
+  });
+}
+
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* properties) {
+  return api_call("cudaChooseDevice", ApiNeeds::kDevice, [&] {
+    api_require(device != nullptr && properties != nullptr, cudaErrorInvalidValue, "an argument is null");
+    *device = 0;
+  });
+}
+
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int device, int peer) {
+  return api_call("cudaDeviceGetP2PAttribute", ApiNeeds::kDevice, [&] {
+    require_device(device);
+    require_device(peer);
+    api_require(value != nullptr && device != peer, cudaErrorInvalidValue,
+                "the pointer to the value is null, or the two devices are the same");
+    *value = attribute == cudaDevP2PAttrAccessSupported || attribute == cudaDevP2PAttrNativeAtomicSupported ? 1 : 0;
+  });
+}
+
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
   return api_call("cudaDeviceGetLimit", ApiNeeds::kDevice, [&] {
     api_require(value != nullptr, cudaErrorInvalidValue, "the pointer to the value is null");

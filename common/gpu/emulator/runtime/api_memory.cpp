@@ -165,6 +165,15 @@ cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer, 
   });
 }
 
+cudaError_t cudaHostGetFlags(unsigned int* flags, void* host_pointer) {
+  return api_call("cudaHostGetFlags", ApiNeeds::kWorkingDevice, [&] {
+    require_pointer(flags);
+    api_require(HostMemory::instance().find(host_pointer).has_value(), cudaErrorInvalidValue,
+                "the memory is not pinned");
+    *flags = cudaHostAllocMapped;
+  });
+}
+
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   return api_call("cudaMemGetInfo", ApiNeeds::kWorkingDevice, [&] {
     if (free_bytes != nullptr) *free_bytes = DeviceMemory::instance().free_bytes(current_device());

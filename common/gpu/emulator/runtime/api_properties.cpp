@@ -48,7 +48,7 @@ cudaDeviceProp properties_of(int device) {
   all.asyncEngineCount = 3;
   all.pciBusID = machine_number(device);
   all.canMapHostMemory = all.concurrentKernels = all.unifiedAddressing = all.streamPrioritiesSupported = 1;
-  all.cooperativeLaunch = 1;
+  all.cooperativeLaunch = all.clockRate = all.memoryClockRate = all.deviceOverlap = 1;
   all.globalL1CacheSupported = all.localL1CacheSupported = all.managedMemory = 1;
   all.canUseHostPointerForRegisteredMem = all.hostRegisterSupported = all.memoryPoolsSupported = 1;
   return all;

@@ -67,10 +67,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     api_require(flags == cudaEventWaitDefault, cudaErrorInvalidValue, "flags are cudaEventWaitDefault");
     const EventState state = Handles::instance().event(event);
     const auto queue = Handles::instance().queue(stream);
-    if (!state.record) return;
-    if (state.record->captured) return join_capture(*queue, *state.record->captured);
-    api_require(!is_captured(*queue), cudaErrorStreamCaptureIsolation,
+    if (state.record && state.record->captured) return join_capture(*queue, *state.record->captured);
+    api_require(!state.record || !is_captured(*queue), cudaErrorStreamCaptureIsolation,
                 "the stream is captured, and the event was recorded outside the capture");
+    if (!state.record) return;
     Operation wait;
     wait.name = "cudaStreamWaitEvent";
     wait.waits.push_back(state.record->point);

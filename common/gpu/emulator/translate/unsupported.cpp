@@ -50,6 +50,7 @@ constexpr std::array kWords = {
     Feature{"cudaMalloc3DArray", "CUDA arrays", kInsteadOfTextures},
     Feature{"cudaSurfaceObject_t", "surfaces", "write the array in global memory by index"},
     Feature{"__surface__", "surfaces", "write the array in global memory by index"},
+    Feature{"cudaGraphAdd", "graphs made of nodes", "capture a stream with cudaStreamBeginCapture instead"},
     Feature{"__cluster_dims__", "thread block clusters", "exchange data between blocks through global memory"},
     Feature{"this_cluster", "thread block clusters", "exchange data between blocks through global memory"},
     Feature{"cudaLaunchCooperativeKernelMultiDevice", "a launch on several devices",
@@ -61,7 +62,7 @@ bool starts_one(const Feature& feature, const Token& token) {
     const std::string_view name = token.text.substr(1, token.text.size() - 2);
     return name.starts_with(feature.start) && std::ranges::find(kKnownHeaders, name) == kKnownHeaders.end();
   }
-  const bool is_family = feature.start == "cudaBindTexture";
+  const bool is_family = feature.start == "cudaBindTexture" || feature.start == "cudaGraphAdd";
   return is_family ? token.text.starts_with(feature.start) : token.text == feature.start;
 }
 

@@ -1,7 +1,10 @@
 #pragma once
 /// @file
 /// Checks and choices that the attention kernels share.
+#include <cuda_runtime_api.h>
+
 #include <cmath>
+#include <cstdint>
 #include <type_traits>
 
 #include "base/error.hpp"
@@ -23,6 +26,15 @@ inline int head_size_of(const ConstArray& out, int heads) {
   require(head_size <= kLargestHead, "attention on a device takes heads of up to ", kLargestHead, " channels, not ",
           head_size, " (", out.columns, " channels, ", heads, " heads): use more heads");
   return head_size;
+}
+
+/// A block for each tile, head and sample.
+inline dim3 attention_grid(std::int64_t tiles, std::int64_t heads, std::int64_t samples) {
+  constexpr std::int64_t kMost = 65535;  // of a grid's second and third extent
+  require(heads <= kMost && samples <= kMost, "attention on a device takes up to ", kMost,
+          " samples and as many heads at a time, not ", samples, " samples and ", heads,
+          " heads: use smaller micro-batches");
+  return {static_cast<unsigned int>(tiles), static_cast<unsigned int>(heads), static_cast<unsigned int>(samples)};
 }
 
 /// Calls body with D padded to 32, 64 or 128 as a type.

@@ -198,8 +198,7 @@ template <int kD, typename S>
 void launch_backward(const AttentionBackward<S>& p, cudaStream_t stream) {
   using Sizes = TileSizes<kD>;
   constexpr std::size_t kBytes = (4 * Sizes::kTileFloats + Sizes::kScoreFloats) * sizeof(float);
-  const dim3 grid(static_cast<unsigned int>(blocks_for(p.length, Sizes::kTile)), static_cast<unsigned int>(p.heads),
-                  static_cast<unsigned int>(p.samples));
+  const dim3 grid = attention_grid(blocks_for(p.length, Sizes::kTile), p.heads, p.samples);
   allow_shared_memory(attend_backward_keys<kD, S>, kBytes);
   cuda_check(launch(attend_backward_keys<kD, S>, grid, dim3(kAttentionThreads), kBytes, stream, p));
   allow_shared_memory(attend_backward_queries<kD, S>, kBytes);

@@ -165,9 +165,7 @@ template <int kD, bool kDrops, typename S>
 void launch_backward(const CoreBackward<S>& p, std::int64_t samples, cudaStream_t stream) {
   constexpr std::size_t kBytes = 6 * std::size_t{kTileElements<kD>} * sizeof(S);
   constexpr std::size_t kKeysBytes = kBytes + 2 * kCoreTile * sizeof(QueryStatistics);
-  const dim3 grid(static_cast<unsigned int>(blocks_for(p.length, kCoreTile)), static_cast<unsigned int>(p.heads),
-                  static_cast<unsigned int>(samples)),
-      block(kCoreThreads);
+  const dim3 grid = attention_grid(blocks_for(p.length, kCoreTile), p.heads, samples), block(kCoreThreads);
   const auto keys = attend_backward_keys_on_tensor_cores<kD, kDrops, S>;
   allow_shared_memory(keys, kKeysBytes);
   cuda_check(launch(keys, grid, block, kKeysBytes, stream, p));

@@ -45,8 +45,7 @@ __global__ void __launch_bounds__(kDeltaThreads) multiply_heads(HeadProducts<S> 
 
 template <int kLanes, int W, typename S>
 void launch_products(const HeadProducts<S>& p, std::int64_t samples, int heads, cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned int>(blocks_for(p.length, kDeltaThreads / kLanes)),
-                  static_cast<unsigned int>(heads), static_cast<unsigned int>(samples));
+  const dim3 grid = attention_grid(blocks_for(p.length, kDeltaThreads / kLanes), heads, samples);
   cuda_check(launch(multiply_heads<kLanes, W, S>, grid, dim3(kDeltaThreads), 0, stream, p));
 }
 

@@ -105,8 +105,7 @@ template <int kD>
 void launch_forward(const AttentionForward& p, std::int64_t samples, cudaStream_t stream) {
   using Sizes = TileSizes<kD>;
   constexpr std::size_t kBytes = (3 * Sizes::kTileFloats + Sizes::kScoreFloats) * sizeof(float);
-  const dim3 grid(static_cast<unsigned int>(blocks_for(p.length, Sizes::kTile)), static_cast<unsigned int>(p.heads),
-                  static_cast<unsigned int>(samples));
+  const dim3 grid = attention_grid(blocks_for(p.length, Sizes::kTile), p.heads, samples);
   allow_shared_memory(attend<kD>, kBytes);
   cuda_check(launch(attend<kD>, grid, dim3(kAttentionThreads), kBytes, stream, p));
 }

@@ -174,8 +174,7 @@ void launch_on_tensor_cores(Array out, Array log_sum_exp, ConstArray qkv, std::i
                          .head_size = head_size,
                          .scale = kLog2E / std::sqrt(static_cast<float>(head_size)),
                          .is_aligned = are_rows_aligned<S>(head_size, qkv.data)};
-  const dim3 grid(static_cast<unsigned int>(blocks_for(p.length, kCoreTile)), static_cast<unsigned int>(heads),
-                  static_cast<unsigned int>(samples));
+  const dim3 grid = attention_grid(blocks_for(p.length, kCoreTile), heads, samples);
   on_padded_head_size(head_size, [&](auto padded) {
     constexpr int kD = decltype(padded)::value;
     constexpr std::size_t kBytes = 5 * std::size_t{kCoreTile} * kCoreStride<kD> * sizeof(S);

@@ -44,3 +44,11 @@ TEST_CASE("A grid barrier that cannot work ends its kernel with the reason", "[e
   CHECK_THAT(large.out, ContainsSubstring("1 programs, 0 wrong"));
   CHECK_THAT(large.err, ContainsSubstring("a cooperative launch of 4225 blocks; the device holds 4224 at a time"));
 }
+
+TEST_CASE("Blocks race between two grid barriers, and not across one", "[emulator]") {
+  const auto missing = run_programs("0", {"fails_missing_grid_barrier"});
+  INFO(missing.out << missing.err);
+  CHECK(missing.exit_code == 86);
+  CHECK_THAT(missing.err, ContainsSubstring("race in kernel read_neighbours") && ContainsSubstring("global memory"));
+  CHECK(run_programs("0", {"neighbours_with_grid_barriers"}).err.empty());
+}

@@ -66,6 +66,16 @@ PROGRAM(managed_saxpy) {
   return error == 0;
 }
 
+PROGRAM(variable_named_like_a_kernel) {
+  float* add;
+  CHECK(cudaMalloc((void**)&add, sizeof(float)));
+  CHECK(cudaMemset((void*)add, 0, sizeof(float)));
+  float value = 1;
+  CHECK(cudaMemcpy(&value, (const void*)add, sizeof(float), cudaMemcpyDeviceToHost));
+  CHECK(cudaFree((void*)add));
+  return value == 0;
+}
+
 PROGRAM(launch_by_pointer) {
   const int n = 300;
   Array<float> x(pattern<float>(n)), y(pattern<float>(n));
@@ -279,10 +289,15 @@ PROGRAM(device_query) {
   cudaDeviceProp prop;
   CHECK(cudaGetDeviceProperties(&prop, 0));
   CHECK(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0));
+  int chosen = -1;
+  CHECK(cudaChooseDevice(&chosen, &prop));
+  CHECK(cudaDeviceSetCacheConfig(cudaFuncCachePreferShared));
+  CHECK(
+      cudaFuncSetAttribute(print_ids, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
   print_ids<<<2, 32>>>();
   CHECK(cudaDeviceSynchronize());
   return count >= 1 && version >= 12000 && prop.warpSize == 32 && value == prop.multiProcessorCount &&
-         prop.cooperativeLaunch == 1;
+         prop.cooperativeLaunch == 1 && chosen >= 0;
 }
 
 static __global__ void mandelbrot(int* out, int width, int height, int most) {

@@ -262,6 +262,29 @@ PROGRAM(heat_with_grid_barriers) {
   return is_equal(b.host(), values) && wrong.host()[0] == 0;
 }
 
+static __global__ void read_neighbours(float* a, float* b, bool is_ordered) {
+  cg::grid_group grid = cg::this_grid();
+  int i = grid.thread_rank(), n = grid.size();
+  a[i] = i;
+  grid.sync();
+  b[i] = a[(i + 32) % n];
+  if (is_ordered) grid.sync();
+  a[i] = b[(i + 32) % n];  // written by another block
+}
+
+static bool run_read_neighbours(bool is_ordered) {
+  Array<float> a(64), b(64);
+  float *d_a = a.get(), *d_b = b.get();
+  void* arguments[] = {&d_a, &d_b, &is_ordered};
+  CHECK(cudaLaunchCooperativeKernel((void*)read_neighbours, dim3(2), dim3(32), arguments));
+  CHECK(cudaDeviceSynchronize());
+  return !is_ordered || a.host()[40] == 40;
+}
+
+PROGRAM(neighbours_with_grid_barriers) { return run_read_neighbours(true); }
+
+PROGRAM(fails_missing_grid_barrier) { return run_read_neighbours(false); }
+
 static __global__ void leaves_others_alone(int blocks) {
   if (blockIdx.x < blocks) cg::this_grid().sync();
 }

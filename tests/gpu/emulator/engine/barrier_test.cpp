@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <vector>
 
@@ -72,5 +73,40 @@ TEST_CASE("Threads that have ended are not waited for", "[emulator]") {
     });
     CHECK(result.is_ok);
     CHECK(passed == static_cast<int>(threads - (threads + 1) / 3));
+  });
+}
+
+TEST_CASE("A grid barrier separates the phases of all blocks, whose threads keep their variables", "[emulator]") {
+  for_each_order_and_size([](std::uint64_t seed, unsigned threads) {
+    INFO("seed " << seed << ", " << threads << " threads");
+    constexpr unsigned kBlocks = 5, kPhases = 4;
+    std::vector<unsigned> arrived(kPhases);
+    unsigned wrong = 0, ended = 0;
+    KernelCall call;
+    call.grid = kBlocks;
+    call.block = threads;
+    call.is_cooperative = true;
+    call.shared_bytes = 4;
+    call.body = [&] {
+      if (threadIdx.x % 7 == 3) return;  // nobody waits for threads that have ended
+      std::array<unsigned, kPhases> own{};
+      auto* const shared = dynamic_shared<unsigned>();
+      *shared = blockIdx.x;
+      for (unsigned phase = 0; phase < kPhases; ++phase) {
+        if (phase > 0 && arrived[phase - 1] != kBlocks * (threads - (threads + 3) / 7)) ++wrong;
+        ++arrived[phase];
+        own[phase] = blockIdx.x * 10000 + threadIdx.x * 10 + phase;
+        sync_grid(SourcePlace::here());
+        for (unsigned before = 0; before <= phase; ++before) {
+          if (own[before] != blockIdx.x * 10000 + threadIdx.x * 10 + before) ++wrong;
+        }
+        if (*shared != blockIdx.x) ++wrong;
+      }
+      ++ended;
+    };
+    const KernelResult result = execute(call, 0);
+    CHECK(result.message.empty());
+    CHECK(wrong == 0);
+    CHECK(ended == kBlocks * (threads - (threads + 3) / 7));
   });
 }

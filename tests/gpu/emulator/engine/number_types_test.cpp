@@ -92,3 +92,41 @@ TEST_CASE("Bit functions are those of CUDA's reference", "[emulator]") {
   CHECK(max(3, 2U) == 3U);
   CHECK(min(-1.5F, 2) == -1.5F);
 }
+
+TEST_CASE("Directed rounding to __half encloses the value, and rounding to nearest gives one of the two",
+          "[emulator]") {
+  for (std::uint32_t i = 0; i < 200000; ++i) {
+    const float value = std::bit_cast<float>(i * 21473U + 0x80000000U * (i & 1U));  // both signs, all exponents
+    if (!(std::fabs(value) < 65504.0F)) continue;
+    const float down = __half2float(__float2half_rd(value)), up = __half2float(__float2half_ru(value));
+    const float toward_zero = __half2float(__float2half_rz(value)), nearest = __half2float(__float2half_rn(value));
+    const bool is_right = down <= value && value <= up && (down == value) == (up == value) &&
+                          (nearest == down || nearest == up) && toward_zero == (value < 0 ? up : down) &&
+                          std::fabs(nearest - value) <= std::fabs((nearest == down ? up : down) - value);
+    if (!is_right) FAIL("wrong for " << value << ": " << down << " " << nearest << " " << up);
+  }
+  CHECK(__half2float(__float2half_rz(1e6F)) == 65504.0F);
+  CHECK(__half2float(__float2half_rn(65520.0F)) == std::numeric_limits<float>::infinity());
+}
+
+TEST_CASE("__half multiplies and adds with one rounding", "[emulator]") {
+  // 2049 * 1 needs 12 bits, and the exact sum 2049 + 2^-24 lies above the midpoint of 2048 and 2050.
+  const __half tiny = __ushort_as_half(1), big = __float2half(2048.0F), one = __float2half(1.0F);
+  CHECK(__half2float(__hfma(one, one, big)) == 2048.0F);  // 2049: a tie, to even
+  CHECK(__half2float(__hfma(__hfma(one, one, tiny), one, big)) == 2048.0F);
+  CHECK(__half2float(__hfma(__float2half(1.0009765625F), one, big)) == 2050.0F);
+  CHECK(__half2float(one + tiny) == 1.0F);
+  CHECK(__half2float(__hadd_sat(one, one)) == 1.0F);
+  CHECK(__half2float(__hfma_relu(__hneg(one), one, tiny)) == 0.0F);
+  CHECK(__hisnan(__hdiv(tiny - tiny, tiny - tiny)));
+  CHECK(__half2float(__hmax(__hdiv(tiny - tiny, tiny - tiny), one)) == 1.0F);
+}
+
+TEST_CASE("Comparisons of pairs give a pair or one answer", "[emulator]") {
+  const __half2 a = __floats2half2_rn(1.0F, 2.0F), b = __floats2half2_rn(1.0F, 3.0F);
+  CHECK(__half22float2(__heq2(a, b)).x == 1.0F);
+  CHECK(__half22float2(__heq2(a, b)).y == 0.0F);
+  CHECK((__hble2(a, b) && !__hblt2(a, b) && !__hbeq2(a, b)));
+  const __nv_bfloat162 c = __floats2bfloat162_rn(1.0F, 2.0F);
+  CHECK((__hbge2(c, c) && __high2float(__hgt2(c, c)) == 0.0F && __low2float(__high2bfloat162(c)) == 2.0F));
+}

@@ -57,6 +57,7 @@ TEST_CASE("what the emulator lacks is refused with its place and what to do inst
         Case{"#include <thrust/sort.h>", "no Thrust"}, Case{"#include <mma.h>", "use mma_m16n8k16_bf16"},
         Case{"int x;\n  asm volatile(\"mov\");", "k.cu:2:3: error: the emulator has no inline PTX (asm)"},
         Case{"cudaTextureObject_t t;", "no textures"}, Case{"cg::this_cluster();", "no thread block clusters"},
+        Case{"cudaGraphAddKernelNode(&n, g, 0, 0, &p);", "no graphs made of nodes"},
         Case{"#ifndef __CUDACC__\nasm(\"\");\n#endif", "k.cu:2:1: error"},
         Case{"#ifdef __CUDACC__\n#else\nasm(\"\");\n#endif", "k.cu:3:1: error"}}) {
     CHECK_THROWS_WITH(reject_unsupported(wrong.source, "k.cu"), ContainsSubstring(wrong.message));

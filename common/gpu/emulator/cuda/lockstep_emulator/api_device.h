@@ -43,6 +43,15 @@ LOCKSTEP_EMULATOR_API cudaError_t cudaSetDeviceFlags(unsigned int flags);
 LOCKSTEP_EMULATOR_API cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int flags);
 /// No effect.
 LOCKSTEP_EMULATOR_API cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config);
+/// No effect.
+LOCKSTEP_EMULATOR_API cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config);
+/// Always 4 bytes.
+LOCKSTEP_EMULATOR_API cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config);
+/// Device 0: all are alike.
+LOCKSTEP_EMULATOR_API cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* properties);
+/// 1 for access and atomics between two devices, else 0.
+LOCKSTEP_EMULATOR_API cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int device,
+                                                            int peer);
 /// The values set by cudaDeviceSetLimit, which have no effect.
 LOCKSTEP_EMULATOR_API cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit);
 /// Stored, no effect.

@@ -35,7 +35,7 @@ cudaError_t cudaFuncSetCacheConfig(Function*, cudaFuncCache) {
 }
 /// No effect.
 template <typename Function>
-cudaError_t cudaFuncSetSharedMemConfig(Function*, int) {
+cudaError_t cudaFuncSetSharedMemConfig(Function*, cudaSharedMemConfig) {
   return cudaSuccess;
 }
 /// How many blocks one multiprocessor holds, without considering registers.

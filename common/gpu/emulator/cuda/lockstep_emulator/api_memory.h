@@ -64,6 +64,8 @@ LOCKSTEP_EMULATOR_API cudaError_t cudaHostUnregister(void* pointer);
 /// The same address: host and device share the addresses of pinned memory.
 LOCKSTEP_EMULATOR_API cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer,
                                                            unsigned int flags);
+/// cudaHostAllocMapped: true for all pinned memory.
+LOCKSTEP_EMULATOR_API cudaError_t cudaHostGetFlags(unsigned int* flags, void* host_pointer);
 /// For the current device.
 LOCKSTEP_EMULATOR_API cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes);
 /// Any address is allowed: ordinary host memory is cudaMemoryTypeUnregistered.

@@ -58,6 +58,11 @@ struct cudaDeviceProp {
   int hostRegisterSupported;              ///< 1.
   int memoryPoolsSupported;               ///< 1: cudaMallocAsync.
   int clusterLaunch;                      ///< 0.
+  int clockRate;                          ///< 1, not 0: programs divide by it. CUDA 13 has no such field.
+  int memoryClockRate;                    ///< Likewise.
+  int deviceOverlap;                      ///< 1. CUDA 13 has no such field.
+  int computeMode;                        ///< 0. CUDA 13 has no such field.
+  int kernelExecTimeoutEnabled;           ///< 0. CUDA 13 has no such field.
 };
 
 /// For cudaDeviceGetAttribute; any other number gives cudaErrorInvalidValue.

@@ -53,6 +53,9 @@ void* known_kernel(const char* name, void (*kernel)(Parameters...)) {
   return remember_kernel(reinterpret_cast<const void*>(kernel), name, &call_with_pointers<Parameters...>);
 }
 
+/// The same if the name is not the kernel's but a variable's.
+inline void* known_kernel(const char* /*name*/, const void* variable) { return const_cast<void*>(variable); }
+
 /// Issues a call made from pointers.
 inline cudaError_t launch_pointers(KernelCall call, dim3 grid, dim3 block, std::size_t shared_bytes,
                                    cudaStream_t stream, SourcePlace place) {

@@ -80,6 +80,28 @@ enum cudaFuncCache {
   cudaFuncCachePreferEqual = 3,
 };
 
+/// For cudaFuncAttributePreferredSharedMemoryCarveout; no effect.
+enum cudaSharedCarveout {
+  cudaSharedmemCarveoutDefault = -1,
+  cudaSharedmemCarveoutMaxL1 = 0,
+  cudaSharedmemCarveoutMaxShared = 100,
+};
+
+/// Accepted, no effect: banks have 4 bytes.
+enum cudaSharedMemConfig {
+  cudaSharedMemBankSizeDefault = 0,
+  cudaSharedMemBankSizeFourByte = 1,
+  cudaSharedMemBankSizeEightByte = 2,
+};
+
+/// For cudaDeviceGetP2PAttribute.
+enum cudaDeviceP2PAttr {
+  cudaDevP2PAttrPerformanceRank = 1,
+  cudaDevP2PAttrAccessSupported = 2,
+  cudaDevP2PAttrNativeAtomicSupported = 3,
+  cudaDevP2PAttrCudaArrayAccessSupported = 4,
+};
+
 /// For cudaDeviceGetLimit and cudaDeviceSetLimit.
 enum cudaLimit {
   cudaLimitStackSize = 0,
