@@ -1,8 +1,10 @@
 #include "emulator/engine/phase_barriers.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "base/text.hpp"
 #include "emulator/engine/swizzled_tile.hpp"
