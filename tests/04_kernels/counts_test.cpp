@@ -74,6 +74,15 @@ TEST_CASE("A row in registers moves the least bytes that softmax can", "[kernels
   CHECK(counts_of("softmax", "warp_per_row", {4, 256}).sectors * 32 == 16 * 4 * 256);
 }
 
+TEST_CASE("Tensor cores have no finding while stages of shared memory are used again", "[kernels][chapter]") {
+  const test::Finished finished = test::run_program(
+      {test::built_program("ladder"), "tensor_cores", "--sizes", "129,131,328"}, {{"LOCKSTEP_EMULATOR_CHECK", "1"}});
+  CAPTURE(finished.out, finished.err);
+  CHECK(finished.exit_code == 0);
+  CHECK_THAT(finished.out, ContainsSubstring("whole_tiles  "));
+  CHECK_THAT(finished.err, !ContainsSubstring("emulated CUDA"));
+}
+
 TEST_CASE("No rung of a ladder has a finding", "[kernels][chapter]") {
   for (const LadderEntry& entry : all_ladders()) {
     const test::Finished finished =

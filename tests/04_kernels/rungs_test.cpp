@@ -56,9 +56,11 @@ TEST_CASE("Products are exact whether or not tiles divide the sizes", "[kernels]
   CHECK(check_rungs("matrix_product", {33, 31, 7}) == 4);
   CHECK(check_rungs("matrix_product", {1, 4, 4}) == 6);
   CHECK(check_rungs("matrix_product", {129, 132, 12}) == 6);
-  CHECK(check_rungs("tensor_cores", {1, 1, 8}) == 3);
-  CHECK(check_rungs("tensor_cores", {17, 9, 24}) == 3);
-  CHECK(check_rungs("tensor_cores", {65, 66, 72}) == 3);
+  const int with_hopper = is_emulated() ? 4 : 3;  // on a GPU: at least
+  CHECK(check_rungs("tensor_cores", {1, 1, 8}) >= with_hopper);
+  CHECK(check_rungs("tensor_cores", {17, 9, 24}) >= with_hopper);
+  CHECK(check_rungs("tensor_cores", {65, 66, 72}) >= with_hopper);
+  CHECK(check_rungs("tensor_cores", {129, 131, 328}) >= with_hopper);  // six steps: the three stages are reused
   CHECK(check_rungs("tensor_cores", {16, 8, 12}) == 0);
 }
 

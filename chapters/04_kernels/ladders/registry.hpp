@@ -133,12 +133,16 @@ namespace tensor_cores {
 void fragments_from_memory(float* c, const __nv_bfloat16* a, const __nv_bfloat16* b, ProductSizes, cudaStream_t);
 void shared_fragments(float* c, const __nv_bfloat16* a, const __nv_bfloat16* b, ProductSizes, cudaStream_t);
 void asynchronous_copies(float* c, const __nv_bfloat16* a, const __nv_bfloat16* b, ProductSizes, cudaStream_t);
+void whole_tiles(float* c, const __nv_bfloat16* a, const __nv_bfloat16* b, ProductSizes, cudaStream_t);
 
 /// From one matrix instruction per warp to tiles that arrive while others are multiplied.
 inline constexpr Rung<TensorCoreProduct> kRungs[] = {
     {"fragments_from_memory", fragments_from_memory, Requirement::kMultiplesOf8, "nothing: the start"},
     {"shared_fragments", shared_fragments, Requirement::kMultiplesOf8, "7 of 8 reads of device memory"},
     {"asynchronous_copies", asynchronous_copies, Requirement::kMultiplesOf8, "waiting for device memory"},
+#ifndef LOCKSTEP_WITHOUT_SM90A
+    {"whole_tiles", whole_tiles, Requirement::kHopper, "addresses per 16 bytes, registers of operands"},
+#endif
 };
 }  // namespace tensor_cores
 

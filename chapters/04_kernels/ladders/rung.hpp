@@ -16,6 +16,7 @@ enum class Requirement {
   kNone,          ///< Any sizes.
   kMultiplesOf4,  ///< Row lengths are multiples of 4, so that rows begin at 16-byte boundaries.
   kMultiplesOf8,  ///< As above for bfloat16: multiples of 8.
+  kHopper,        ///< As above, and a GPU of compute capability 9.
   kShortRows      ///< A multiple of 4 and at most 1024: a row fits into the registers of a warp.
 };
 

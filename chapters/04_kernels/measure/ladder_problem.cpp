@@ -33,6 +33,7 @@ bool meets(Requirement requirement, int columns) {
     case Requirement::kMultiplesOf4:
       return columns % 4 == 0;
     case Requirement::kMultiplesOf8:
+    case Requirement::kHopper:
       return columns % 8 == 0;
     case Requirement::kShortRows:
       return columns % 4 == 0 && columns <= 1024;

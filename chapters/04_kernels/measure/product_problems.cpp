@@ -2,6 +2,7 @@
 #include "04_kernels/measure/ladder_problem.hpp"
 #include "04_kernels/measure/problems.hpp"
 #include "base/bfloat16.hpp"
+#include "device/cuda_check.hpp"
 
 namespace lockstep::ladders {
 
@@ -74,6 +75,14 @@ std::vector<std::uint16_t> as_bfloat16(std::span<const float> values) {
   return bits;
 }
 
+/// Whether the current device has Hopper's instructions; later ones do not have them either.
+bool is_hopper() {
+  int device = 0, major = 0;
+  cuda_check(cudaGetDevice(&device));
+  cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  return major == 9;
+}
+
 class TensorCoreProblem : public LadderProblem<TensorCoreProduct> {
  public:
   TensorCoreProblem(ProductSizes sizes, const Registry& registry)
@@ -104,7 +113,9 @@ class TensorCoreProblem : public LadderProblem<TensorCoreProduct> {
   }
 
  protected:
-  [[nodiscard]] bool is_met(Requirement requirement) const override { return meets(requirement, sizes_.k); }
+  [[nodiscard]] bool is_met(Requirement requirement) const override {
+    return meets(requirement, sizes_.k) && (requirement != Requirement::kHopper || is_hopper());
+  }
 
  private:
   ProductSizes sizes_;

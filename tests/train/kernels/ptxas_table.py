@@ -18,7 +18,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 TABLE = ROOT / "docs/measurements/ptxas.json"
-ARCHITECTURES = ["sm_80", "sm_90"]
+SOURCES = [("common/train/kernels/cuda/*.cu", ["sm_80", "sm_90"]),
+           ("chapters/04_kernels/ladders/tensor_cores/whole_tiles.cu", ["sm_90a"])]
 FLAGS = ["-std=c++20", "-DLOCKSTEP_KERNEL_NAMESPACE=plain", *(f"-Icommon{wing}" for wing in ("", "/gpu", "/ranks", "/train")), "-Xptxas", "-v", "-cubin"]
 KEY = ("source", "kernel", "architecture")
 ENTRY = re.compile(r"Compiling entry function '(\S+)' for '(\S+)'")
@@ -34,7 +35,7 @@ def find_nvcc():
 def short_name(mangled):
     """The kernel's name and template arguments, without namespaces and parameters."""
     name = subprocess.run(["c++filt", mangled], check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
-    name = re.sub(r"lockstep::|kernels::|cuda::|plain::|\(anonymous namespace\)::|_GLOBAL__N__\w+::", "", name)
+    name = re.sub(r"lockstep::|kernels::|cuda::|ladders::|tensor_cores::|plain::|\(anonymous namespace\)::|_GLOBAL__N__\w+::", "", name)
     name = re.sub(r"^void ", "", name)
     depth = 0
     for at, letter in enumerate(name):
@@ -64,14 +65,19 @@ def rows_of(source, text):
 
 def compile_all(nvcc):
     rows = []
-    for source in sorted((ROOT / "common/train/kernels/cuda").glob("*.cu")):
-        for architecture in ARCHITECTURES:  # one at a time: -cubin leaves out what the host runs, most of the time
-            command = [nvcc, *FLAGS, f"-arch={architecture}", str(source.relative_to(ROOT)), "-o", os.devnull]
-            run = subprocess.run(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            if run.returncode != 0:
-                sys.exit(f"ptxas_table.py: {source.name} does not compile for {architecture}:\n{run.stdout}")
-            rows += rows_of(source.name, run.stdout)
+    for pattern, architectures in SOURCES:
+        for source in sorted(ROOT.glob(pattern)):
+            for architecture in architectures:  # one at a time: -cubin leaves out what the host runs, most of the time
+                rows += compile_one(nvcc, source, architecture)
     return sorted(rows, key=key_of)
+
+
+def compile_one(nvcc, source, architecture):
+    command = [nvcc, *FLAGS, f"-arch={architecture}", str(source.relative_to(ROOT)), "-o", os.devnull]
+    run = subprocess.run(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if run.returncode != 0:
+        sys.exit(f"ptxas_table.py: {source.name} does not compile for {architecture}:\n{run.stdout}")
+    return rows_of(source.name, run.stdout)
 
 
 def release_of(nvcc):

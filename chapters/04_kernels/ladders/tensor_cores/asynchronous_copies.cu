@@ -1,11 +1,11 @@
-// Tensor cores, rung 3 of 3: tiles are copied to shared memory asynchronously while others are multiplied.
+// Tensor cores, rung 3 of 4: tiles are copied to shared memory asynchronously while others are multiplied.
 //
 // A [M, K] times the transpose of B [N, K] = C [M, N]; A and B bfloat16, C and all sums float32. A block of 4 warps
 // makes 64 x 64 elements of C, stepping through K by 32. K is a multiple of 8; M and N are any.
 // Removes: waiting for device memory. cp.async copies 16 bytes without a register in between. The copies of one step
 // are committed as a group; before using a tile, a thread waits until at most one later group is in flight, and the
-// barrier makes all threads' copies visible to all. Bound: 2 M N K operations against the tensor cores. Hopper's own
-// instructions (wgmma, copies of whole tiles by the TMA unit) still separate this from cuBLAS there.
+// barrier makes all threads' copies visible to all. Pays: an address for every 16 bytes, and
+// registers for every operand; on Hopper, the next rung's instructions need neither.
 #include "warp_tile.cuh"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE::tensor_cores {

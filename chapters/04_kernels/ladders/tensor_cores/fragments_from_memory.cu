@@ -1,4 +1,4 @@
-// Tensor cores, rung 1 of 3: a warp multiplies 16 x 16 by 16 x 8 numbers with one instruction.
+// Tensor cores, rung 1 of 4: a warp multiplies 16 x 16 by 16 x 8 numbers with one instruction.
 //
 // A [M, K] times the transpose of B [N, K] = C [M, N]; A and B bfloat16, C and all sums float32. 4 warps per block,
 // each with 16 x 8 elements of C. K is a multiple of 8; M and N are any. One instruction, 4096 operations: 32 lanes

@@ -1,4 +1,4 @@
-// Tensor cores, rung 2 of 3: tiles in shared memory, and an instruction that distributes them to the lanes.
+// Tensor cores, rung 2 of 4: tiles in shared memory, and an instruction that distributes them to the lanes.
 //
 // A [M, K] times the transpose of B [N, K] = C [M, N]; A and B bfloat16, C and all sums float32. A block of 4 warps
 // makes 64 x 64 elements of C, stepping through K by 32. K is a multiple of 8, so that groups of 16 bytes begin at

@@ -24,7 +24,7 @@ enum AccessFlags : std::uint64_t {
   kStoreOnly = 1U << 13U,     ///< An atomic that reads nothing.
   kAnyAlignment = 1U << 14U,  ///< Allowed at every address. Never set for an atomic.
   kReleased = kAnyAlignment,  ///< For an atomic: its thread has called __threadfence() before.
-  kUncounted = 1U << 15U,     ///< Not counted as a request in the metrics.
+  kUncounted = 1U << 15U,  ///< Not counted as a request in the metrics; a write of shared memory: by no ordinary store.
 };
 
 /// One access: thread, time and place.

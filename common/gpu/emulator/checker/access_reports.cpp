@@ -98,6 +98,14 @@ void AccessReports::unordered_with(const StreamAccess& other, const StreamOperat
   if (!access.is(kWrite) && explained_.insert(access.site()).second) suspects_.erase(access.site());
 }
 
+void AccessReports::missing_fence(const Target& target, const void* address, const Access& access,
+                                  const Access& write) {
+  const Key key{FindingKind::kMissingFence, access.site(), write.site()};
+  if (is_known(key)) return;
+  const std::string detail = memory_.describe(target.space, address) + "; no fence.proxy.async lies between the two";
+  known_[key] = FindingLog::instance().add(finding_of(key.kind, access, &write, detail));
+}
+
 void AccessReports::suspect_uninitialised(const Target& target, const void* address, const Access& access) {
   if (explained_.contains(access.site())) return;
   const auto known = suspects_.find(access.site());

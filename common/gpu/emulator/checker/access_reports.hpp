@@ -44,6 +44,8 @@ class AccessReports {
   /// An access of a launch that nothing orders with another operation on the same byte. @param launch  Contains it.
   void unordered_with(const StreamAccess& other, const StreamOperation& launch, const void* address,
                       const Access& access);
+  /// A tensor core reads what a thread wrote without a fence for it.
+  void missing_fence(const Target& target, const void* address, const Access& access, const Access& write);
 
  private:
   struct Suspect {

@@ -28,6 +28,12 @@ FindingKind kind_of(EngineFindingKind kind) {
       return FindingKind::kException;
     case EngineFindingKind::kMisalignedAddress:
       return FindingKind::kMisaligned;
+    case EngineFindingKind::kMisusedBarrier:
+      return FindingKind::kMisusedBarrier;
+    case EngineFindingKind::kMissingFence:
+      return FindingKind::kMissingFence;
+    case EngineFindingKind::kUnfinishedProduct:
+      return FindingKind::kUnfinishedProduct;
   }
   return FindingKind::kException;
 }
@@ -144,6 +150,54 @@ void Checker::copy_async_landed(void* to, const void* from, std::size_t bytes, s
   check(to, bytes, kWrite, names_.site_of(place));
 }
 
+void Checker::phase_barrier(const void* barrier, BarrierStep step, SourcePlace place) {
+  const std::uint32_t thread = current_thread()->linear;
+  if (step == BarrierStep::kAcquire) order_.acquire(thread, barrier);
+  if (step == BarrierStep::kPublish) order_.release(thread, barrier);
+  const std::uint64_t flags = kWrite | kUncounted;
+  check(barrier, sizeof(std::uint64_t), step == BarrierStep::kInit ? flags : flags | kAtomic, names_.site_of(place));
+}
+
+void Checker::tile_row_landed(void* to, std::size_t bytes, const void* from, std::size_t read_bytes,
+                              SourcePlace place) {
+  if (read_bytes > 0) check(from, read_bytes, kAnyAlignment, names_.site_of(place));
+  check(to, bytes, kWrite | kUncounted, names_.site_of(place));
+}
+
+// Nobody acquires what is released here: it makes the thread's clock go on.
+void Checker::fence_async_proxy() {
+  const std::uint32_t thread = current_thread()->linear;
+  proxy_fences_.add(order_.now(thread, 0, kPlainRead));
+  order_.release(thread, &proxy_fences_);
+}
+
+// Uncounted writes are those of copies, which need no fence.
+void Checker::async_read(const void* address, std::size_t bytes, SourcePlace place) {
+  const ThreadState& thread = *current_thread();
+  const Site site = names_.site_of(place);
+  check(address, bytes, kAnyAlignment | kUncounted, site);
+  const Target target = memory_.find(address, thread, false);
+  if (!jobs_.rules || target.shadow == nullptr || !is_of_block(target.space)) return;
+  Access unfenced;
+  target.shadow->for_each_cell(target.offset, bytes, [&](const Cell& cell) {
+    const bool is_plain = cell.write.interval >= order_.block_first() && !cell.write.is(kUncounted);
+    if (is_plain && !proxy_fences_.cover(cell.write, thread.linear)) unfenced = cell.write;
+  });
+  if (unfenced.interval != 0) {
+    reports_.missing_fence(target, address, order_.now(thread.linear, site, kPlainRead), unfenced);
+  }
+}
+
+// Sums are local variables, which nothing else watches.
+void Checker::check_unfinished_sum(const ThreadState& thread, const void* address, std::uint64_t flags, Site site) {
+  if (!jobs_.rules || !is_unfinished_sum(thread, address)) return;
+  Finding finding{
+      FindingKind::kUnfinishedProduct, names_.kernel(), {}, "a sum that a product may still be adding to", 1};
+  finding.sides.push_back({(flags & kWrite) != 0 ? "write" : "read", names_.place_of(site), true, thread.thread_idx,
+                           current_block()->block_idx});
+  FindingLog::instance().add(finding);
+}
+
 void Checker::check_atomic(const void* address, std::size_t bytes, bool releases, std::uint64_t flags, Site site) {
   const ThreadState* const thread = current_thread();
   if (thread == nullptr) return;
@@ -170,7 +224,11 @@ void Checker::check(const void* address, std::size_t bytes, std::uint64_t flags,
     }
   }
   const Target target = memory_.find(address, *thread, (flags & kWrite) != 0);
-  if (target.space == Space::kUnwatched) return;
+  if (target.space == Space::kUnwatched) {
+    if (thread->has_unfinished_sums) [[unlikely]]
+      check_unfinished_sum(*thread, address, flags, site);
+    return;
+  }
   if (jobs_.metrics && (flags & kUncounted) == 0 && target.shadow != nullptr) {
     counter_.count(*thread, access, address, bytes,
                    target.space == Space::kGlobal || target.space == Space::kDeviceVariable);

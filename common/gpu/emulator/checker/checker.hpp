@@ -10,6 +10,7 @@
 #include "emulator/checker/jobs.hpp"
 #include "emulator/checker/memory_map.hpp"
 #include "emulator/checker/metrics_counter.hpp"
+#include "emulator/checker/proxy_fences.hpp"
 #include "emulator/checker/source_names.hpp"
 #include "emulator/checker/stream_checks.hpp"
 #include "emulator/checker/stream_order.hpp"
@@ -41,6 +42,11 @@ class Checker final : public Observer {
   void copy_async_issued(void* to, const void* from, std::size_t bytes, SourcePlace place) override;
   void copy_async_landed(void* to, const void* from, std::size_t bytes, std::size_t read_bytes,
                          SourcePlace place) override;
+  void phase_barrier(const void* barrier, BarrierStep step, SourcePlace place) override;
+  void tile_row_landed(void* to, std::size_t bytes, const void* from, std::size_t read_bytes,
+                       SourcePlace place) override;
+  void async_read(const void* address, std::size_t bytes, SourcePlace place) override;
+  void fence_async_proxy() override;
   void finding(const EngineFinding& finding) override;
 
   /// An access of the current thread. @param flags  AccessFlags. @param site  Place of the access.
@@ -77,11 +83,13 @@ class Checker final : public Observer {
 
  private:
   Checker() = default;
+  void check_unfinished_sum(const ThreadState& thread, const void* address, std::uint64_t flags, Site site);
 
   std::recursive_mutex mutex_;
   Jobs jobs_;  // of the running launch
   HappensBefore order_;
   StreamOrder streams_;
+  ProxyFences proxy_fences_;
   MemoryMap memory_;
   SourceNames names_;
   AccessReports reports_{order_, streams_, memory_, names_};

@@ -19,6 +19,9 @@ enum class FindingKind {
   kNullPointer,         ///< A kernel used a null pointer.
   kMisaligned,          ///< An address that is not a multiple of the access's width.
   kMissingWait,         ///< Of memory that an asynchronous copy (cp.async) may still be writing.
+  kUnfinishedProduct,   ///< A tile or the sums of a product (wgmma) that nobody has waited for.
+  kMissingFence,        ///< A fence.proxy.async or wgmma.fence is missing.
+  kMisusedBarrier,      ///< An mbarrier that is not initialised, or gets too many arrivals.
   kDivergentBarrier,    ///< Threads of a block met at different barriers, or some had ended.
   kDeadlock,            ///< No thread of the block can run.
   kWrongMask,           ///< A warp collective whose mask does not fit the lanes that call it.

@@ -76,7 +76,8 @@ void HappensBefore::share_all(std::uint32_t first, std::uint32_t count, std::uin
   }
 }
 
-void HappensBefore::fence(std::uint32_t thread, bool is_whole_device) {
+// The thread's accesses so far, and those that it knows of. Its later ones get a later clock.
+HappensBefore::Known HappensBefore::seen_by(std::uint32_t thread) {
   Knowledge::Warp warp{thread / 32, lanes_[thread]};
   const std::uint32_t common = warp_clock_[thread / 32];
   for (std::uint32_t& clock : warp.lanes) clock = common == 0 ? clock : std::max(clock, common - 1);
@@ -84,6 +85,11 @@ void HappensBefore::fence(std::uint32_t thread, bool is_whole_device) {
   const auto covered = std::make_shared<Knowledge>();
   if (knowledge_[thread] != nullptr) *covered = *knowledge_[thread];
   covered->add(block_first_, interval_, warp);
+  return covered;
+}
+
+void HappensBefore::fence(std::uint32_t thread, bool is_whole_device) {
+  const Known covered = seen_by(thread);
   any_fence_ = is_something_new_ = true;
   block_fence_[thread] = covered;
   if (is_whole_device) device_fence_[thread] = covered;
@@ -116,6 +122,18 @@ bool HappensBefore::is_unordered_launch(Interval interval) const noexcept {
   const auto after = std::upper_bound(launch_.unordered.begin(), launch_.unordered.end(), interval,
                                       [](Interval value, const LaunchSpan& span) { return value < span.first; });
   return after != launch_.unordered.begin() && std::prev(after)->contains(interval);
+}
+
+void HappensBefore::release(std::uint32_t thread, const void* object) {
+  Published& published = published_[object];
+  if (published.block_first != block_first_) published.block = nullptr;
+  published.block_first = block_first_;
+  merge_into(published.block, seen_by(thread));
+}
+
+void HappensBefore::acquire(std::uint32_t thread, const void* object) {
+  const auto found = published_.find(object);
+  if (found != published_.end() && found->second.block_first == block_first_) learn(thread, found->second.block);
 }
 
 std::uint64_t HappensBefore::block_of(Interval interval) const {

@@ -37,6 +37,10 @@ class HappensBefore {
   /// covers.
   void atomic(std::uint32_t thread, const void* address);
 
+  /// Publishes at `object`, without a fence, what the thread has done and knows.
+  void release(std::uint32_t thread, const void* object);
+  /// Acquires what has been published at `object`.
+  void acquire(std::uint32_t thread, const void* object);
   /// Describes an access that the thread makes now.
   [[nodiscard]] Access now(std::uint32_t thread, Site site, std::uint64_t flags) const noexcept {
     return Access::make(interval_, own_clock_[thread], site, flags, thread);
@@ -93,6 +97,7 @@ class HappensBefore {
     Interval block_first = 0;
   };
   [[nodiscard]] bool is_unordered_launch(Interval interval) const noexcept;
+  [[nodiscard]] Known seen_by(std::uint32_t thread);
   void learn(std::uint32_t thread, const Known& known);
   void publish(std::uint32_t thread, Published& published);
   void meet_some(std::uint32_t warp, std::uint32_t mask);

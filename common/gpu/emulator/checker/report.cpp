@@ -127,6 +127,12 @@ const char* name_of(FindingKind kind) {
       return "misaligned access";
     case FindingKind::kMissingWait:
       return "missing wait for cp.async";
+    case FindingKind::kUnfinishedProduct:
+      return "missing wait for wgmma";
+    case FindingKind::kMissingFence:
+      return "missing fence";
+    case FindingKind::kMisusedBarrier:
+      return "misused mbarrier";
     case FindingKind::kDivergentBarrier:
       return "divergent barrier";
     case FindingKind::kDeadlock:
@@ -176,7 +182,17 @@ std::string hint_of(const Finding& finding) {
              "offset that was added before the cast.";
     case FindingKind::kMissingWait:
       return "a commit and a wait for the group are missing before the read; then __syncthreads() for the other "
-             "threads.";
+             "threads. A copy that counts at an mbarrier needs a wait for its phase.";
+    case FindingKind::kUnfinishedProduct:
+      return "products run on after their instruction: commit them, and wait for the group before the sums are used or "
+             "the tiles are overwritten; other threads know of the wait after __syncthreads() or an mbarrier.";
+    case FindingKind::kMissingFence:
+      return "copies and tensor cores see what a thread wrote to shared memory only after its fence.proxy.async, "
+             "which comes before the barrier; sums need a wgmma.fence before the first product that adds to them.";
+    case FindingKind::kMisusedBarrier:
+      return "one thread initialises the mbarrier, with the number of arrivals of a phase; __syncthreads() lets the "
+             "others "
+             "use it, and each phase must be waited for before the next arrival.";
     case FindingKind::kDivergentBarrier:
       return "every thread of the block must reach the same __syncthreads(): move it out of the condition, and do not "
              "return before it.";

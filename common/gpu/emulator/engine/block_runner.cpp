@@ -34,12 +34,14 @@ BlockRunner& BlockRunner::instance() {
 }
 
 BlockRunner::BlockRunner()
-    : threads_(kernel_, [] { instance().run_threads(); }), grid_barrier_(kernel_, threads_, block_) {}
+    : threads_(kernel_, [] { instance().run_threads(); }),
+      units_{{kernel_, threads_, block_}, {kernel_, threads_}, {kernel_, threads_}} {}
 
 void BlockRunner::begin_launch(const KernelCall& call, Observer* observer, std::uint64_t seed) {
   kernel_.begin(call, observer);
   threads_.begin_launch(call.block, seed);
   barrier_.begin_launch();
+  units_.phase_barriers.begin_launch();
   block_.block_dim = call.block;
   block_.grid_dim = call.grid;
   block_.dynamic_shared = {dynamic_shared_begin(), call.shared_bytes};
@@ -53,16 +55,16 @@ std::optional<SuspendedBlock> BlockRunner::run_block(uint3 block_idx, std::uint6
                                                      const SuspendedBlock* suspended) {
   begin_block(block_idx, linear);
   if (suspended == nullptr) {
-    grid_barrier_.block_begins();
+    units_.grid_barrier.block_begins();
   } else {
-    grid_barrier_.bring_back(*suspended);
+    units_.grid_barrier.bring_back(*suspended);
     for (const SuspendedThread& thread : suspended->threads) {
       if (thread.run.wait == WaitKind::kEnded) meetings_.end_lane(thread.state);
     }
   }
   run_ready_threads();
   std::optional<SuspendedBlock> aside;
-  if (threads_.live() > 0 && !kernel_.is_over()) aside = grid_barrier_.set_aside();
+  if (threads_.live() > 0 && !kernel_.is_over()) aside = units_.grid_barrier.set_aside();
   end_block();
   return aside;
 }
@@ -72,10 +74,10 @@ void BlockRunner::run_ready_threads() {
   while (threads_.live() > 0 && !kernel_.is_over()) {
     if (threads_.is_any_ready() || answer_active_masks())
       threads_.resume();
-    else if (grid_barrier_.has_whole_block())
+    else if (units_.grid_barrier.has_whole_block())
       return;
     else
-      kernel_.report(describe_deadlock(threads_.states(), threads_.runs()));
+      kernel_.report(describe_deadlock(threads_.states(), threads_.runs(), units_.phase_barriers.describe_missing()));
   }
 }
 
@@ -86,6 +88,7 @@ void BlockRunner::begin_block(uint3 block_idx, std::uint64_t linear) {
   threads_.begin_block(linear);
   barrier_.begin_block();
   meetings_.begin_block(threads_.live());
+  units_.products.begin_block();
   steps_without_progress_ = 0;
   if (Observer* const observer = kernel_.observer()) {
     fill_unset(block_.dynamic_shared);

@@ -11,12 +11,21 @@
 #include "emulator/engine/execution.hpp"
 #include "emulator/engine/grid_barrier.hpp"
 #include "emulator/engine/observer.hpp"
+#include "emulator/engine/phase_barriers.hpp"
 #include "emulator/engine/running_kernel.hpp"
 #include "emulator/engine/thread_run.hpp"
 #include "emulator/engine/warp_meeting.hpp"
 #include "emulator/engine/warp_meetings.hpp"
+#include "emulator/engine/warpgroup_products.hpp"
 
 namespace lockstep::emulator {
+
+/// The parts that serve some kernels only.
+struct BlockUnits {
+  GridBarrier grid_barrier;      ///< grid.sync().
+  PhaseBarriers phase_barriers;  ///< mbarrier, and the copies that it counts.
+  WarpgroupProducts products;    ///< wgmma.
+};
 
 /// The running block: combines its threads, its barrier and its warp meetings. There is one per process; only the
 /// thread that holds the execution lock uses it.
@@ -35,8 +44,7 @@ class BlockRunner {
   /// The kernel of the current launch, or of the last one.
   [[nodiscard]] RunningKernel& kernel() noexcept { return kernel_; }
   [[nodiscard]] BlockThreads& threads() noexcept { return threads_; }
-  /// grid.sync().
-  [[nodiscard]] GridBarrier& grid_barrier() noexcept { return grid_barrier_; }
+  [[nodiscard]] BlockUnits& units() noexcept { return units_; }
 
   // Called by the current thread.
 
@@ -68,7 +76,7 @@ class BlockRunner {
   BlockThreads threads_;
   BlockBarrier barrier_;
   WarpMeetings meetings_;
-  GridBarrier grid_barrier_;
+  BlockUnits units_;
   std::uint64_t steps_without_progress_ = 0;  ///< Steps of threads that may only be waiting for others.
 };
 

@@ -31,7 +31,7 @@ void sync_warp(unsigned mask, SourcePlace at) {
 
 unsigned active_mask(SourcePlace at) { return runner_of("__activemask").active_mask(at); }
 
-void sync_grid(SourcePlace at) { runner_of("grid.sync()").grid_barrier().wait(at); }
+void sync_grid(SourcePlace at) { runner_of("grid.sync()").units().grid_barrier.wait(at); }
 
 bool is_cooperative() noexcept { return current_block() != nullptr && current_block()->call->is_cooperative; }
 

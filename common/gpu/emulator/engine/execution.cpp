@@ -112,9 +112,9 @@ KernelResult execute(const KernelCall& call, int device, FaultRepair repair, Sha
   {
     const FaultGuard guard(repair);
     if (call.is_cooperative) {
-      if (variables != nullptr) runner.grid_barrier().set_variables(variables(call.function));
+      if (variables != nullptr) runner.units().grid_barrier.set_variables(variables(call.function));
       run_cooperatively(runner, call, seed, device);
-      runner.grid_barrier().set_variables({});
+      runner.units().grid_barrier.set_variables({});
     } else {
       for_each_block(call, seed, [&](uint3 block_idx, std::uint64_t linear) {
         runner.run_block(block_idx, linear);

@@ -32,6 +32,7 @@ struct ThreadState {
   std::byte* stack_begin = nullptr;  ///< Lowest address of its stack, which is private to the thread.
   std::byte* stack_end = nullptr;    ///< One past the highest.
   SourcePlace waiting_at;            ///< The last barrier or collective that it reached.
+  bool has_unfinished_sums = false;  ///< It has started products (wgmma) and not waited for all of them.
 };
 
 struct BlockState {
@@ -67,6 +68,9 @@ LOCKSTEP_EMULATOR_API KernelResult execute(const KernelCall& call, int device, F
 LOCKSTEP_EMULATOR_API ThreadState* current_thread() noexcept;
 /// The running block, or null outside kernels.
 LOCKSTEP_EMULATOR_API BlockState* current_block() noexcept;
+
+/// True if a product that the thread has not waited for adds to the float at this address.
+LOCKSTEP_EMULATOR_API bool is_unfinished_sum(const ThreadState& thread, const void* address);
 
 /// The seed of the order in which ready threads run, from LOCKSTEP_EMULATOR_SEED. 0: by rank; 1: by descending rank;
 /// others: shuffled.

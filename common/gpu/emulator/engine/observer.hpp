@@ -20,7 +20,11 @@ enum class EngineFindingKind {
   kStackOverflow,      ///< A thread's local variables exceed its stack.
   kException,          ///< C++ code of a kernel threw.
   kIllegalAddress,     ///< A memory fault, a division by zero or a trap.
-  kMisalignedAddress,  ///< An atomic, cp.async or ldmatrix on an address that is not a multiple of its width.
+  kMisalignedAddress,  ///< An atomic, cp.async, ldmatrix, tile copy or wgmma on an address that is not a multiple of
+                       ///< its width.
+  kMisusedBarrier,     ///< An mbarrier that is not initialised, or gets more arrivals than it expects.
+  kMissingFence,       ///< A fence.proxy.async or wgmma.fence is missing.
+  kUnfinishedProduct,  ///< A tile overwritten, or sums used, before the wait for a wgmma.
 };
 
 /// One thread and its position.
@@ -40,9 +44,16 @@ struct EngineFinding {
   const void* pc = nullptr;          ///< The instruction, if it is known and the place is not (kIllegalAddress).
 };
 
+/// The order that a thread establishes at an mbarrier, between its own accesses and those of others.
+enum class BarrierStep {
+  kInit,     ///< Writes the mbarrier.
+  kPublish,  ///< Its accesses so far come before what follows a later kAcquire.
+  kAcquire,  ///< Waits or has waited.
+};
+
 /// Implemented by the checker. Calls come from the thread that runs execute(); current_thread() and current_block() are
-/// set. All functions may end the kernel with stop_kernel(). thread_begin() and thread_end() do nothing unless
-/// overridden.
+/// set. All functions may end the kernel with stop_kernel(). Those for threads,
+/// mbarriers and asynchronous reads do nothing unless overridden.
 class LOCKSTEP_EMULATOR_API Observer {
  public:
   virtual ~Observer() = default;
@@ -70,6 +81,15 @@ class LOCKSTEP_EMULATOR_API Observer {
   /// `read_bytes` come from `from`, the rest are zeros.
   virtual void copy_async_landed(void* to, const void* from, std::size_t bytes, std::size_t read_bytes,
                                  SourcePlace place) = 0;
+  /// At an mbarrier.
+  virtual void phase_barrier(const void* /*barrier*/, BarrierStep /*step*/, SourcePlace /*place*/) {}
+  /// A row of a tile copy lands, right after this call, in the thread that waited. Zeros fill what is not read.
+  virtual void tile_row_landed(void* /*to*/, std::size_t /*bytes*/, const void* /*from*/, std::size_t /*read_bytes*/,
+                               SourcePlace /*place*/) {}
+  /// A tensor core reads shared memory, past the thread that started the product.
+  virtual void async_read(const void* /*address*/, std::size_t /*bytes*/, SourcePlace /*place*/) {}
+  /// fence.proxy.async.
+  virtual void fence_async_proxy() {}
   /// The engine detected an error. current_thread() may be null (a deadlock belongs to no thread).
   virtual void finding(const EngineFinding& finding) = 0;
 };

@@ -13,6 +13,7 @@ ThreadPlace place_of(const ThreadState& state, const ThreadRun& run) {
   if (run.wait == WaitKind::kBarrier) place.doing = "waits in __syncthreads";
   if (run.wait == WaitKind::kActiveMask) place.doing = "waits in __activemask";
   if (run.wait == WaitKind::kGrid) place.doing = "waits in grid.sync()";
+  if (run.wait == WaitKind::kPhaseBarrier) place.doing = "waits at an mbarrier";
   if (run.wait == WaitKind::kEnded) {
     const bool has_waited = place.place.file != nullptr;
     place.doing = has_waited ? "has ended; its last barrier is" : "has ended without reaching a barrier";
@@ -23,7 +24,8 @@ ThreadPlace place_of(const ThreadState& state, const ThreadRun& run) {
   return place;
 }
 
-EngineFinding describe_deadlock(std::span<const ThreadState> states, std::span<const ThreadRun> runs) {
+EngineFinding describe_deadlock(std::span<const ThreadState> states, std::span<const ThreadRun> runs,
+                                std::string_view more) {
   constexpr std::size_t kMostExamples = 8;
   EngineFinding finding{EngineFindingKind::kDeadlock, {}, {}, {}, true};
   std::size_t waiting = 0;
@@ -38,7 +40,7 @@ EngineFinding describe_deadlock(std::span<const ThreadState> states, std::span<c
     if (std::ranges::any_of(finding.threads, is_alike) || finding.threads.size() == kMostExamples) continue;
     finding.threads.push_back(std::move(place));
   }
-  finding.message = concat("deadlock: none of ", waiting, " threads can go on");
+  finding.message = concat("deadlock: none of ", waiting, " threads can go on", more);
   if (!finding.threads.empty()) finding.place = finding.threads.front().place;
   return finding;
 }

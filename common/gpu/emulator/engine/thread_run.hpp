@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "emulator/cuda/lockstep_emulator/source_place.h"
@@ -14,7 +15,7 @@
 namespace lockstep::emulator {
 
 /// Why a thread is suspended.
-enum class WaitKind : std::uint8_t { kNothing, kBarrier, kWarp, kActiveMask, kGrid, kEnded };
+enum class WaitKind : std::uint8_t { kNothing, kBarrier, kWarp, kActiveMask, kGrid, kPhaseBarrier, kEnded };
 
 /// A pending cp.async.
 struct PendingCopy {
@@ -39,6 +40,8 @@ struct alignas(64) ThreadRun {
 /// Describes a thread's position and activity.
 ThreadPlace place_of(const ThreadState& state, const ThreadRun& run);
 /// Describes a state in which no thread can run. Gives one example per line and operation rather than a full list.
-EngineFinding describe_deadlock(std::span<const ThreadState> states, std::span<const ThreadRun> runs);
+/// @param more  Appended to the message.
+EngineFinding describe_deadlock(std::span<const ThreadState> states, std::span<const ThreadRun> runs,
+                                std::string_view more);
 
 }  // namespace lockstep::emulator
