@@ -172,6 +172,7 @@ int Run::finish() {
   if (ranks_.is_main()) {
     Outcome outcome = outcome_of(log_, facts_);
     outcome.warmup_steps = options_.learning_rate.warmup_steps;
+    outcome.layout = options_.layout;
     outcome.longest_save = checkpoints_.longest_save();
     outcome.largest_peaks = largest;
     outcome.generated = sample_;

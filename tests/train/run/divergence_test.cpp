@@ -216,6 +216,8 @@ TEST_CASE("the command of several ranks starts several ranks, and a shell reads 
   CHECK_THAT(run::way_back(divergence, options), ContainsSubstring(" --resume '" + path + "' --learning-rate"));
   divergence.world_size = divergence.local_world_size = 3;
   CHECK_THAT(run::way_back(divergence, options), ContainsSubstring(": lockstep launch --nproc 3 -- "));
+  options.layout = " --tensor 3";
+  CHECK_THAT(run::way_back(divergence, options), ContainsSubstring(" --tensor 3 --resume '" + path + "' --learning"));
   divergence.local_world_size = 1;
   CHECK_THAT(run::way_back(divergence, options), ContainsSubstring("launched on the same hosts as before"));
   divergence.run_folder = "/elsewhere/run";
@@ -371,7 +373,7 @@ TEST_CASE("event files have the numbers of metrics.jsonl, also of a run that goe
              ContainsSubstring("steps are missing in its log") && ContainsSubstring("values of step 7 are not logged"));
 }
 
-TEST_CASE("an options.json that is torn is read from the newest checkpoint", "[run]") {
+TEST_CASE("options that are torn or missing are read from the newest checkpoint", "[run]") {
   const test::TemporaryFolder folder;
   run::RunOptions options = in(folder);
   options.seed = 5;
@@ -382,6 +384,9 @@ TEST_CASE("an options.json that is torn is read from the newest checkpoint", "[r
   CHECK(resumed(stopped).seed == 5);
   CHECK(run::task_of(stopped.run) == "line");
   CHECK_THAT(err.text(), ContainsSubstring("options.json is damaged; the run's options are read from its newest"));
+  fs::remove(stopped.run / "options.json");
+  CHECK(resumed(stopped).seed == 5);
+  CHECK_THAT(err.text(), ContainsSubstring("options.json is missing; the run's options are read from its newest"));
 }
 
 TEST_CASE("a run whose options cannot be written leaves no folder", "[run]") {
