@@ -127,8 +127,10 @@ std::filesystem::path agree_on_checkpoint(const std::filesystem::path& checkpoin
 }  // namespace
 
 TrainingSaver::TrainingSaver(const std::filesystem::path& checkpoints, const CheckpointOptions& options,
-                             nlohmann::json saved, std::int64_t last_step, const std::filesystem::path& resumed_from)
+                             nlohmann::json saved, std::int64_t last_step, const std::filesystem::path& resumed_from,
+                             std::unique_ptr<checkpoint::WriterLock> lock)
     : checkpoints_(checkpoints),
+      lock_(std::move(lock)),
       saver_(std::make_unique<checkpoint::Saver>(
           checkpoints,
           checkpoint::FolderOptions{.keep_last = static_cast<int>(options.keep_last), .resumed_from = resumed_from},
