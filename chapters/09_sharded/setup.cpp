@@ -43,11 +43,11 @@ run::OptionList list_options(Options& options) {
                       .name = "--zero",
                       .help = "Stage of ZeRO: 1 divides the optimizer's state among the ranks, 2 the gradients too, "
                               "3 the weights too; 0: none, as train_gpt_ddp",
-                      .kind = run::OptionKind::kThisTime},
+                      .kind = run::OptionKind::kLayout},
                      {.field = &options.no_prefetch,
                       .name = "--no-prefetch",
                       .help = "With --zero 3: gather weights when they are needed, not in advance",
-                      .kind = run::OptionKind::kThisTime}}});
+                      .kind = run::OptionKind::kLayout}}});
 }
 
 void complete(Options& options, const CommandLine& line) {

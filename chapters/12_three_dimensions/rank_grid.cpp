@@ -46,9 +46,12 @@ GridShape shape_of(int world_size, int tensor, int pipeline) {
   if (tensor < 1 || pipeline < 1)
     throw UsageError(concat("--tensor ", tensor, " x --pipeline ", pipeline, ": a model is on at least 1 rank"));
   const std::int64_t ranks_of_model = std::int64_t{tensor} * pipeline;
-  if (world_size < 1 || world_size % ranks_of_model != 0)
+  if (world_size < 1 || world_size % ranks_of_model != 0) {
+    const std::int64_t fewer = world_size / ranks_of_model * ranks_of_model;
     throw UsageError(concat(world_size, world_size == 1 ? " rank is" : " ranks are", " no multiple of --tensor ",
-                            tensor, " x --pipeline ", pipeline));
+                            tensor, " x --pipeline ", pipeline, "; use ", fewer > 0 ? concat(fewer, " or ") : "",
+                            fewer + ranks_of_model));
+  }
   return {.pipeline = pipeline, .data = static_cast<int>(world_size / ranks_of_model), .tensor = tensor};
 }
 

@@ -36,7 +36,7 @@ struct GridShape {
 };
 
 /// The shape of a job with `tensor` and `pipeline` ranks for one model. All others share the samples.
-/// @throws UsageError  "6 ranks are no multiple of --tensor 2 x --pipeline 2"; a number is below 1.
+/// @throws UsageError  "6 ranks are no multiple of --tensor 2 x --pipeline 2; use 4 or 8"; a number is below 1.
 [[nodiscard]] GridShape shape_of(int world_size, int tensor, int pipeline);
 
 /// A rank's place on each axis, from 0.

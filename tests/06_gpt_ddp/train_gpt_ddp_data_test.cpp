@@ -107,7 +107,9 @@ TEST_CASE("training stopped at 2 ranks and resumed at 1, 3 and 4 goes through th
   }
   const test::Finished refused = train(parts.path(), 5, {"--resume", stopped.string()});
   CHECK(refused.exit_code != 0);
-  CHECK_THAT(refused.err, ContainsSubstring("--batch-size 12 cannot be divided evenly among 5 ranks"));
+  CHECK_THAT(refused.err,
+             ContainsSubstring("--batch-size 12 cannot be divided evenly among 5 ranks: a resumed run keeps "
+                               "its batch, so use another number of ranks"));
 }
 
 TEST_CASE("a batch with less than a sample for some micro-batch is refused before a loader is made", "[ddp][data]") {

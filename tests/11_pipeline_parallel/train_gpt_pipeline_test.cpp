@@ -161,9 +161,12 @@ TEST_CASE("what a pipeline cannot do is refused in a sentence", "[pipeline_paral
     CHECK(finished.exit_code == 2);
     return finished.out + finished.err;
   };
-  CHECK_THAT(refusal(5, {}), ContainsSubstring("5 ranks for 4 blocks: every stage needs one; use at most 4 ranks"));
+  CHECK_THAT(refusal(5, {}),
+             ContainsSubstring("5 ranks in a pipeline for 4 blocks: every stage needs one; use at most 4, or"));
   CHECK_THAT(refusal(3, {"--last-stage-blocks", "3"}),
              ContainsSubstring("--last-stage-blocks 3: of 4 blocks the other stages need 2; take at most 2"));
+  CHECK_THAT(refusal(1, {"--last-stage-blocks", "3"}),
+             ContainsSubstring("--last-stage-blocks 3: a single stage has all 4 blocks; take more stages"));
   CHECK_THAT(refusal(2, {"--pipeline-schedule", "zero-bubble"}), ContainsSubstring("1f1b"));
   CHECK_THAT(refusal(2, {"--no-sync"}), ContainsSubstring("--no-sync is for train_gpt_ddp"));
   CHECK_THAT(refusal(2, {"--compress-gradients", "bf16"}),

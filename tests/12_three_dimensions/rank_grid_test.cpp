@@ -97,8 +97,8 @@ TEST_CASE("the ranks that do not divide a model share the samples", "[grid]") {
   CHECK(grid::shape_of(8, 2, 2) == GridShape{.pipeline = 2, .data = 2, .tensor = 2});
   CHECK(grid::shape_of(12, 1, 3) == GridShape{.pipeline = 3, .data = 4, .tensor = 1});
   CHECK(grid::shape_of(1, 1, 1) == GridShape{});
-  CHECK_THROWS_WITH(grid::shape_of(6, 2, 2), "6 ranks are no multiple of --tensor 2 x --pipeline 2");
-  CHECK_THROWS_WITH(grid::shape_of(1, 2, 1), "1 rank is no multiple of --tensor 2 x --pipeline 1");
+  CHECK_THROWS_WITH(grid::shape_of(6, 2, 2), "6 ranks are no multiple of --tensor 2 x --pipeline 2; use 4 or 8");
+  CHECK_THROWS_WITH(grid::shape_of(1, 2, 1), "1 rank is no multiple of --tensor 2 x --pipeline 1; use 2");
   CHECK_THROWS_AS(grid::shape_of(6, 2, 2), UsageError);
   CHECK_THROWS_AS(grid::shape_of(4, 0, 2), UsageError);
 }

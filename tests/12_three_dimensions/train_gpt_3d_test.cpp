@@ -89,7 +89,9 @@ TEST_CASE("each grid goes on with a run of another, and so does train_gpt_single
 
 TEST_CASE("the other trainers and a grid go on with each other's runs", "[grid][pair][multirank]") {
   const Job to_one, from_one;
-  require_success(train(to_one, {2, 2, 1}, kFourSteps + Options{"--stop-after", "2"}));
+  const test::Finished stopped = train(to_one, {2, 2, 1}, kFourSteps + Options{"--stop-after", "2"});
+  require_success(stopped);
+  CHECK_THAT(stopped.out, ContainsSubstring("go on with  --pipeline 2 --resume "));
   require_success(train_single(to_one, {"--resume", to_one.run().string()}));
   check_follows(to_one, expected_of_four_steps());
   require_success(train_single(from_one, kFourSteps + Options{"--stop-after", "2"}));
@@ -197,7 +199,10 @@ TEST_CASE("what a grid cannot do is refused in a sentence", "[grid]") {
   };
   CHECK_THAT(refusal({2, 1, 2}, 6, {}), ContainsSubstring("6 ranks are no multiple of --tensor 2 x --pipeline 2"));
   CHECK_THAT(refusal({1, 1, 3}, 3, {}), ContainsSubstring("4 heads do not divide among 3 ranks; use 2 or 4"));
-  CHECK_THAT(refusal({5, 1, 1}, 5, {}), ContainsSubstring("5 ranks for 4 blocks"));
+  CHECK_THAT(refusal({5, 1, 1}, 5, {}), ContainsSubstring("5 ranks in a pipeline for 4 blocks"));
+  CHECK_THAT(refusal({1, 2, 1}, 2, {"--sequence-parallel"}), ContainsSubstring("add --tensor 2"));
+  CHECK_THAT(refusal({1, 2, 2}, 4, {"--batch-size", "3"}),
+             ContainsSubstring("cannot be divided evenly among 2 replicas: use a multiple of 2"));
   CHECK_THAT(refusal({1, 2, 1}, 2, {"--uneven"}), ContainsSubstring("--uneven"));
   CHECK_THAT(refusal({1, 2, 1}, 2, {"--no-sync"}), ContainsSubstring("--no-sync is for train_gpt_ddp"));
   CHECK_THAT(refusal({1, 2, 1}, 2, {"--compress-gradients", "bf16"}),

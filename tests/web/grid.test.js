@@ -55,7 +55,7 @@ test('what is impossible is refused in the words of rank_grid', () => {
     const said = refusalOf(argumentsOf(...each));
     assert.ok(said.includes(words(...each)), `${said}, not ${words(...each)}`);
   }
-  assert.equal(words(6, 2, 2, 6), '6 ranks are no multiple of --tensor 2 x --pipeline 2');
+  assert.equal(words(6, 2, 2, 6), '6 ranks are no multiple of --tensor 2 x --pipeline 2; use 4 or 8');
   assert.match(words(8, 8, 1, 4), /^tensor ranks 3, 4 are on different hosts: /);
 });
 
@@ -166,7 +166,7 @@ test('an impossible grid says why, and the panel goes on with the next possible 
   const {page, complaints, close} = await open(browser, 'grid');
   const problem = () => page.textContent('#problem');
   await type(page, 'ranks', 6);
-  assert.equal(await problem(), '6 ranks are no multiple of --tensor 2 x --pipeline 2');
+  assert.equal(await problem(), '6 ranks are no multiple of --tensor 2 x --pipeline 2; use 4 or 8');
   assert.equal(await page.locator('#chart svg').count(), 0);
   await type(page, 'ranks', 12);
   assert.equal(await problem(), '');
@@ -179,7 +179,7 @@ test('an impossible grid says why, and the panel goes on with the next possible 
   assert.equal(await problem(), '16 heads do not divide among 3 ranks; use 2 or 4');
   await page.selectOption('#model', 'tiny');
   await set(page, {tensor: 1, pipeline: 6});
-  assert.equal(await problem(), '6 ranks for 4 blocks: every stage needs one; use at most 4 ranks, or a model with more blocks');
+  assert.equal(await problem(), '6 ranks in a pipeline for 4 blocks: every stage needs one; use at most 4, or a model with more blocks');
   await set(page, {tensor: 1, pipeline: 4});
   assert.equal(await problem(), '');
   assert.equal(await page.isVisible('#play'), true);

@@ -21,7 +21,7 @@ run::OptionList list_options(Options& options) {
                     {{.field = &options.sequence_parallel,
                       .name = "--sequence-parallel",
                       .help = "Divide norms, dropout and the residual stream among the ranks too, by rows",
-                      .kind = run::OptionKind::kThisTime}}});
+                      .kind = run::OptionKind::kLayout}}});
 }
 
 void refuse_data_parallelism(const run::TrainOptions& options, const CommandLine& line) {
@@ -43,6 +43,7 @@ void require_divisible_model(const nn::GptConfig& config, std::int64_t ranks, Ro
 void complete(Options& options, const CommandLine& line) {
   run::complete(static_cast<run::TrainOptions&>(options), line);
   options.data_ranks = 1;  // every rank computes the whole batch
+  options.require_divisible_batch(options.data_ranks);
   refuse_data_parallelism(options, line);
   require_divisible_model(options.model.config(options.data.vocabulary_size),
                           environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1), options.rows());

@@ -20,7 +20,7 @@ run::OptionList list_options(Options& options) {
                               "--accumulation-steps micro-batches",
                       .check = one_of(schedule_kinds()),
                       .value_name = "NAME",
-                      .kind = run::OptionKind::kThisTime},
+                      .kind = run::OptionKind::kLayout},
                      last_stage_option(options.last_stage_blocks)}});
 }
 
@@ -29,15 +29,18 @@ run::OptionDeclaration last_stage_option(std::int64_t& blocks) {
           .name = "--last-stage-blocks",
           .help = "Blocks of the last stage, which computes the head besides; 0: as many as the others have",
           .check = whole_number(0),
-          .kind = run::OptionKind::kThisTime};
+          .kind = run::OptionKind::kLayout};
 }
 
 void require_enough_blocks(const nn::GptConfig& config, std::int64_t stages, std::int64_t last_stage_blocks) {
   const std::int64_t blocks = config.layer_count;
   if (stages > blocks)
-    throw UsageError(concat(stages, " ranks for ", blocks, " blocks: every stage needs one; use at most ", blocks,
-                            " ranks, or a model with more blocks"));
+    throw UsageError(concat(stages, " ranks in a pipeline for ", blocks, " blocks: every stage needs one; use at most ",
+                            blocks, ", or a model with more blocks"));
   const std::int64_t most = blocks - (stages - 1);
+  if (stages == 1 && last_stage_blocks > 0 && last_stage_blocks != blocks)
+    throw UsageError(concat("--last-stage-blocks ", last_stage_blocks, ": a single stage has all ", blocks,
+                            " blocks; take more stages, or leave the option out"));
   if (stages > 1 && last_stage_blocks > most)
     throw UsageError(concat("--last-stage-blocks ", last_stage_blocks, ": of ", blocks,
                             " blocks the other stages need ", stages - 1, "; take at most ", most));
@@ -46,6 +49,7 @@ void require_enough_blocks(const nn::GptConfig& config, std::int64_t stages, std
 void complete(Options& options, const CommandLine& line) {
   run::complete(static_cast<run::TrainOptions&>(options), line);
   options.data_ranks = 1;  // every rank reads the whole batch
+  options.require_divisible_batch(options.data_ranks);
   tensor_parallel::refuse_data_parallelism(options, line);
   require_enough_blocks(options.model.config(options.data.vocabulary_size),
                         environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1), options.last_stage_blocks);

@@ -48,24 +48,24 @@ run::OptionList list_options(Options& options) {
                       .name = "--tensor",
                       .help = "Ranks that divide each matrix of a layer: neighbours, on one host",
                       .check = ranks,
-                      .kind = run::OptionKind::kThisTime},
+                      .kind = run::OptionKind::kLayout},
                      {.field = &options.pipeline,
                       .name = "--pipeline",
                       .help = "Ranks that divide the blocks. The product of --tensor and --pipeline divides the number "
                               "of ranks; all others share the samples",
                       .check = ranks,
-                      .kind = run::OptionKind::kThisTime},
+                      .kind = run::OptionKind::kLayout},
                      {.field = &options.sequence_parallel,
                       .name = "--sequence-parallel",
                       .help = "Divide norms, dropout and the residual stream among the tensor ranks too, by rows",
-                      .kind = run::OptionKind::kThisTime},
+                      .kind = run::OptionKind::kLayout},
                      {.field = &options.pipeline_schedule,
                       .name = "--pipeline-schedule",
                       .help = "Order of the micro-batches' passes: naive, gpipe or 1f1b; there are "
                               "--accumulation-steps micro-batches",
                       .check = one_of(pipeline::schedule_kinds()),
                       .value_name = "NAME",
-                      .kind = run::OptionKind::kThisTime},
+                      .kind = run::OptionKind::kLayout},
                      pipeline::last_stage_option(options.last_stage_blocks)}});
 }
 
@@ -74,6 +74,9 @@ void complete(Options& options, const CommandLine& line) {
   refuse_other_exchanges(options);
   const GridShape shape = options.shape(launched_ranks());
   options.data_ranks = shape.data;
+  options.require_divisible_batch(shape.data);  // here, before ranks wait for one another
+  if (options.sequence_parallel && shape.tensor == 1)
+    throw UsageError("--sequence-parallel is for ranks that divide matrices: add --tensor 2");
   const nn::GptConfig config = options.model.config(options.data.vocabulary_size);
   tensor_parallel::require_divisible_model(config, shape.tensor, options.step().rows);
   pipeline::require_enough_blocks(config, shape.pipeline, options.last_stage_blocks);

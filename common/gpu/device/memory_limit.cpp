@@ -29,8 +29,8 @@ void on_refused_allocation(std::function<void(const std::string& message)> liste
   Listener::instance().call = std::move(listener);
 }
 
-AllocationPurpose::AllocationPurpose(std::string_view what, std::string_view whose) noexcept
-    : what_(what), whose_(whose), outer_(std::exchange(innermost_purpose, this)) {}
+AllocationPurpose::AllocationPurpose(std::string_view what, std::string_view whose, MemoryNeed need) noexcept
+    : what_(what), whose_(whose), need_(need), outer_(std::exchange(innermost_purpose, this)) {}
 
 AllocationPurpose::~AllocationPurpose() { innermost_purpose = outer_; }
 
@@ -43,11 +43,22 @@ std::string AllocationPurpose::current() {
   return text;
 }
 
+MemoryNeed AllocationPurpose::current_need() noexcept {
+  for (const AllocationPurpose* purpose = innermost_purpose; purpose != nullptr; purpose = purpose->outer_)
+    if (purpose->need_ == MemoryNeed::kOfModel) return MemoryNeed::kOfModel;
+  return MemoryNeed::kOfBatch;
+}
+
 std::string out_of_memory_message(Device device, std::string_view who, std::size_t asked, std::string_view in_use) {
   const std::string purpose = AllocationPurpose::current();
+  const char* const advice =
+      AllocationPurpose::current_need() == MemoryNeed::kOfModel
+          ? "; the model itself needs this, whatever the batch: divide it among more ranks (train_gpt_sharded "
+            "--zero 3, or train_gpt_3d with --tensor and --pipeline), or take a smaller --model"
+          : "; try a smaller --batch-size, more --accumulation-steps or --activation-checkpointing";
   return concat("out of memory on ", device.name(), who.empty() ? "" : " (", who, who.empty() ? "" : ")", ": ", asked,
                 " bytes were asked for", purpose.empty() ? "" : " (", purpose, purpose.empty() ? "" : ")", ", ", in_use,
-                "; try a smaller --batch-size, --accumulation-steps 2 or --activation-checkpointing");
+                advice);
 }
 
 void MemoryLimit::require_room(std::size_t asked, std::size_t taken, std::size_t in_use, Device device) const {

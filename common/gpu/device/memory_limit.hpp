@@ -42,22 +42,32 @@ struct CountedMemory {
 /// @param device  Whose memory. @throws UnavailableError  There is no such device.
 [[nodiscard]] CountedMemory counted_memory(Device device = {});
 
+/// Whether less memory of a kind would be needed for a smaller batch.
+enum class MemoryNeed {
+  kOfBatch,  ///< Or of both.
+  kOfModel,  ///< Not: weights, moments of the optimizer.
+};
+
 /// While it lives, says what this thread allocates memory for; a failed allocation names it. An outer purpose is named
 /// after the inner one: "gradient of wte.weight, for unit wte".
-/// @cost  Three words on the stack: nothing is copied.
+/// @cost  Six words on the stack: nothing is copied.
 class AllocationPurpose {
  public:
   /// @param what, whose  Texts to be joined, such as "gradient of " and a parameter's name. Must outlive this object.
-  explicit AllocationPurpose(std::string_view what, std::string_view whose = {}) noexcept;
+  explicit AllocationPurpose(std::string_view what, std::string_view whose = {},
+                             MemoryNeed need = MemoryNeed::kOfBatch) noexcept;
   ~AllocationPurpose();
   AllocationPurpose(const AllocationPurpose&) = delete;
   AllocationPurpose& operator=(const AllocationPurpose&) = delete;
 
   /// Of the calling thread; empty if it has none.
   [[nodiscard]] static std::string current();
+  /// kOfModel if that is the need of any purpose of the calling thread.
+  [[nodiscard]] static MemoryNeed current_need() noexcept;
 
  private:
   std::string_view what_, whose_;
+  MemoryNeed need_;
   const AllocationPurpose* outer_;
 };
 

@@ -30,14 +30,14 @@ template <typename Part>
 InitialValues::Recipe draw(std::string_view prefix, std::string_view name, const Part& part, DType dtype,
                            BlockGenerator blocks) {
   return [text = purpose_of(prefix, name), part, dtype, blocks = std::move(blocks)](Device device) {
-    const AllocationPurpose purpose(text);
+    const AllocationPurpose purpose(text, {}, MemoryNeed::kOfModel);
     return generate(part, dtype, device, blocks);
   };
 }
 
 InitialValues::Recipe leave_unset(std::string_view prefix, std::string_view name, const Shape& shape, DType dtype) {
   return [text = purpose_of(prefix, name), shape, dtype](Device device) {
-    const AllocationPurpose purpose(text);
+    const AllocationPurpose purpose(text, {}, MemoryNeed::kOfModel);
     return Tensor::empty(shape, dtype, device);
   };
 }

@@ -88,7 +88,7 @@ std::vector<Tensor> Optimizer::zeros_like_parameters() const {
       const autograd::Variable& parameter = named.parameter;
       require(parameter.dtype() == DType::kFloat32, "optim: ", named.name, " is ", parameter.dtype(),
               "; optimizers update float32");
-      const AllocationPurpose purpose("moment of ", named.name);
+      const AllocationPurpose purpose("moment of ", named.name, MemoryNeed::kOfModel);
       zeros.push_back(Tensor::zeros(parameter.shape(), parameter.dtype(), parameter.device()));
     }
   }

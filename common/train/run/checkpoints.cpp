@@ -16,6 +16,12 @@ Checkpoints::Checkpoints(const RunOptions& options, std::filesystem::path run_fo
                          StepLog& log, const Ranks& ranks)
     : options_(options), run_folder_(std::move(run_folder)), saved_(std::move(saved)), log_(log), ranks_(ranks) {}
 
+void Checkpoints::lock_resumed_run() {
+  const std::filesystem::path checkpoints = checkpoints_of(run_folder_);
+  if (options_.resume && std::filesystem::exists(checkpoints))
+    lock_ = std::make_unique<checkpoint::WriterLock>(checkpoints);
+}
+
 std::int64_t Checkpoints::resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& sampler) {
   const LoadedTraining loaded = load([&](const std::filesystem::path& from) {
     return load_training(from, model, optimizer, sampler, ranks_.group(), kept_);
@@ -64,7 +70,8 @@ void Checkpoints::save(std::vector<NamedPart> model, const optim::Optimizer& opt
 
 TrainingSaver& Checkpoints::make_saver(const std::filesystem::path& resumed_from) {
   if (!saver_)
-    saver_.emplace(checkpoints_of(run_folder_), options_.checkpoints, saved_, log_.last_step(), resumed_from);
+    saver_.emplace(checkpoints_of(run_folder_), options_.checkpoints, saved_, log_.last_step(), resumed_from,
+                   std::move(lock_));
   return *saver_;
 }
 

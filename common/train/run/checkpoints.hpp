@@ -4,12 +4,14 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "checkpoint/writer_lock.hpp"
 #include "data/sampler.hpp"
 #include "nn/module.hpp"
 #include "optim/optimizer.hpp"
@@ -34,6 +36,11 @@ class Checkpoints {
 
   /// Adds state that each checkpoint saves and resume() restores. @pre  Before resume(); on all ranks.
   void add_state(KeptState state) { kept_.push_back(std::move(state)); }
+
+  /// With --resume, keeps other processes from writing to the run while this object lives. For the main rank; before
+  /// anything in the run's folder is changed.
+  /// @throws IoError  Another process trains this run.
+  void lock_resumed_run();
 
   /// With --resume, restores all three arguments and the state of add_state(); else only does --export-initial.
   /// @return  The step at which training continues.
@@ -71,8 +78,9 @@ class Checkpoints {
   StepLog& log_;
   Ranks ranks_;
   std::vector<KeptState> kept_;
-  std::optional<TrainingSaver> saver_;  // main rank only
-  std::optional<WholeTensors> whole_;   // if the ranks hold parts
+  std::unique_ptr<checkpoint::WriterLock> lock_;  // until saver_ takes it
+  std::optional<TrainingSaver> saver_;            // main rank only
+  std::optional<WholeTensors> whole_;             // if the ranks hold parts
   std::chrono::duration<double> longest_save_{};
 };
 

@@ -69,6 +69,7 @@ struct Outcome {
   std::chrono::duration<double> longest_save{};  ///< Longest wait for one checkpoint; 0: none was saved.
   MemoryPeaks largest_peaks = {};                ///< The largest of any rank, each for itself.
   std::string generated = {};                    ///< Empty: no text was generated.
+  std::string layout = {};                       ///< As RunOptions::layout.
   std::string loss_unit = {};                    ///< As RunSummary::loss_unit.
 };
 

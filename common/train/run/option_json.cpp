@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/sha256.hpp"
 #include "base/utf8.hpp"
 #include "run/option_list.hpp"
@@ -66,6 +67,21 @@ nlohmann::json values_of(const OptionList& list) {
     std::visit([&](const auto* field) { json[option.json_name()] = to_value(*field); }, option.field);
   }
   return json;
+}
+
+std::string layout_words(const OptionList& given, const OptionList& defaults) {
+  require(given.size() == defaults.size(), "a list of ", given.size(), " options with ", defaults.size(), " defaults");
+  const auto value_of = [](const OptionDeclaration& option) {
+    return std::visit([](const auto* field) { return nlohmann::json(to_value(*field)); }, option.field);
+  };
+  std::string words;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const nlohmann::json value = value_of(given[i]);
+    if (given[i].kind != OptionKind::kLayout || value == value_of(defaults[i])) continue;
+    words += " " + given[i].name;
+    if (!value.is_boolean()) words += " " + (value.is_string() ? value.get<std::string>() : dump_json(value));
+  }
+  return words;
 }
 
 void read_json(const nlohmann::json& json, const OptionList& list) {

@@ -25,6 +25,7 @@ enum class OptionKind {
   kFixed,       ///< In options.json: it has shaped the weights, so a resumed run may not change it.
   kRecorded,    ///< In options.json but not on the command line: determined by the run itself.
   kThisTime,    ///< Not in options.json: applies to this start of the program only.
+  kLayout,      ///< As kThisTime: how this start's ranks divide the work. Part of the commands that go on with the run.
 };
 
 /// An option's properties; its type and default are those of the field.
@@ -42,7 +43,7 @@ struct OptionDeclaration {
   /// The key in options.json: "keep_last".
   [[nodiscard]] std::string json_name() const;
   /// True if options.json has it.
-  [[nodiscard]] bool is_saved() const noexcept { return kind != OptionKind::kThisTime; }
+  [[nodiscard]] bool is_saved() const noexcept { return kind != OptionKind::kThisTime && kind != OptionKind::kLayout; }
   /// True if the command line has it.
   [[nodiscard]] bool is_on_command_line() const noexcept { return kind != OptionKind::kRecorded; }
 };
@@ -83,7 +84,11 @@ using OptionList = std::vector<OptionDeclaration>;
 /// @throws FormatError  An entry is missing, unless the option is new, or has another type.
 void read_json(const nlohmann::json& json, const OptionList& list);
 
-/// For options.json: all options except those of kind kThisTime. @return  A nlohmann::json.
+/// The options of kind kLayout whose values differ from the defaults, as on a command line: " --tensor 2 --pipeline 2".
+/// @param given, defaults  The same options in the same order.
+[[nodiscard]] std::string layout_words(const OptionList& given, const OptionList& defaults);
+
+/// For options.json: all saved options. @return  A nlohmann::json.
 template <std::derived_from<RunOptions> Options>
 [[nodiscard]] auto to_json(const Options& options) {
   Options copy = options;  // the list's fields must be writable

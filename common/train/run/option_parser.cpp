@@ -58,7 +58,11 @@ OptionParser::OptionParser(int argc, const char* const* argv, const std::string&
 std::optional<RunAndCheckpoint> OptionParser::run_to_resume(const RunOptions& options) const {
   if (!line_.is_given("--resume") && !options.resumes_latest) return std::nullopt;
   const bool may_begin = resume_ == "auto" || !line_.is_given("--resume");
-  if (!resume_.empty() && !may_begin) return find_run(resume_);
+  if (!resume_.empty() && !may_begin) {
+    const RunAndCheckpoint named = find_run(resume_);
+    require_run(named.run, options.task);
+    return named;
+  }
   const std::optional<fs::path> latest = latest_run(options.output.folder, options.task);
   if (latest) return RunAndCheckpoint{.run = *latest, .checkpoint = {}};
   if (may_begin) return std::nullopt;

@@ -79,6 +79,7 @@ template <std::derived_from<RunOptions> Options>
     options.resume_from = resumed->checkpoint;
   }
   complete(options, given.line());
+  options.layout = layout_words(list_options(options), list_options(then));
   if (resumed) require_same_run(list_options(options), list_options(then), resumed->run);
   return {options, std::nullopt};
 }

@@ -85,6 +85,7 @@ Run::Run(const RunOptions& options, nlohmann::json saved_options, const RunSumma
       checkpoints_(options_, files_.folder(), files_.saved_options(), log_, ranks_),
       status_(ranks_, log_.last_step()) {
   if (ranks_.group() != nullptr) ranks_.group()->record_to(log_.recorder());
+  if (ranks_.is_main()) checkpoints_.lock_resumed_run();
   files_.write_options(facts_);
   if (hooks != nullptr) hooks_.emplace(*hooks);
   if (hooks_ && hooks_->begin) hooks_->begin(*this);
@@ -172,6 +173,7 @@ int Run::finish() {
   if (ranks_.is_main()) {
     Outcome outcome = outcome_of(log_, facts_);
     outcome.warmup_steps = options_.learning_rate.warmup_steps;
+    outcome.layout = options_.layout;
     outcome.longest_save = checkpoints_.longest_save();
     outcome.largest_peaks = largest;
     outcome.generated = sample_;

@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kCheckpoints = "checkpoints";
+constexpr const char* kOptionsFile = "options.json";
 
 std::string date_of(std::chrono::system_clock::time_point now) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
@@ -38,6 +39,11 @@ bool has_checkpoints(const fs::path& checkpoints) {
     Logger().warning(concat("passing over a run: ", error.what()));
     return false;
   }
+}
+
+bool is_missing(const fs::path& path) {
+  std::error_code error;  // another error than this does not mean that nothing is there
+  return fs::status(path, error).type() == fs::file_type::not_found;
 }
 
 // Old runs recorded "ring" for the default, which used shared memory on one host.
@@ -83,14 +89,29 @@ RunAndCheckpoint find_run(const fs::path& named) {
 }
 
 nlohmann::json read_options(const fs::path& run) {
-  const fs::path file = run / "options.json";
+  const fs::path file = run / kOptionsFile;
+  const auto warn = [&](const char* state, const std::exception& error) {
+    Logger().warning(
+        concat(file.string(), state, "; the run's options are read from its newest checkpoint: ", error.what()));
+  };
   try {
     return with_todays_backend(parse_json(read_file(file)));
   } catch (const nlohmann::json::exception& error) {
-    Logger().warning(
-        concat(file.string(), " is damaged; the run's options are read from its newest checkpoint: ", error.what()));
+    warn(" is damaged", error);
+  } catch (const IoError& error) {
+    if (!is_missing(file) || !has_checkpoints(checkpoints_of(run))) throw;
+    warn(" is missing", error);
   }
   return with_todays_backend(load_options(checkpoints_of(run)));
+}
+
+void require_run(const fs::path& folder, const std::string& task) {
+  constexpr const char* kAdvice = "; name a run's folder, or one of its checkpoints";
+  if (is_missing(folder)) throw UsageError(concat("--resume: ", folder.string(), " does not exist", kAdvice));
+  if (!is_missing(folder / kOptionsFile) || !is_missing(checkpoints_of(folder))) return;
+  const std::optional<fs::path> latest = latest_run(folder, task);
+  throw UsageError(concat("--resume: ", folder.string(), " is no run's folder: it has no ", kOptionsFile,
+                          latest ? concat("; its latest run is ", latest->string()) : kAdvice));
 }
 
 std::string task_of(const fs::path& run) {

@@ -36,11 +36,15 @@ struct RunAndCheckpoint {
 /// @throws UsageError  A checkpoint outside a run's folder.
 [[nodiscard]] RunAndCheckpoint find_run(const std::filesystem::path& named);
 
+/// @param folder       Given to --resume, as find_run() resolves it.
+/// @throws UsageError  It does not exist, or is no run's folder: names the latest run of the task in it.
+void require_run(const std::filesystem::path& folder, const std::string& task);
+
 /// Key in options.json for the backend in use, if "auto" was asked for.
 inline constexpr const char* kBackendUsed = "backend_used";
 
-/// The options of a run: its options.json or, if that is damaged, those saved with its newest checkpoint (with a
-/// warning). In runs older than kBackendUsed, the backend "ring" is read as "auto", its meaning then.
+/// The options of a run: its options.json or, if that is damaged or missing, those saved with its newest checkpoint
+/// (with a warning). In runs older than kBackendUsed, the backend "ring" is read as "auto", its meaning then.
 /// @throws IoError, FormatError  Neither can be read.
 [[nodiscard]] nlohmann::json read_options(const std::filesystem::path& run);
 

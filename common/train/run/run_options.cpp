@@ -50,11 +50,17 @@ void RunOptions::require_divisible_batch(std::int64_t world_size) const {
   const std::int64_t parts = world_size * accumulation_steps;
   if (batch_size % parts == 0 || (!has_equal_shares && batch_size >= parts)) return;
   const std::string micro_batches = concat(accumulation_steps, " --accumulation-steps");
-  const std::string among = accumulation_steps == 1 ? concat("among ", world_size, " ranks")
+  const std::string all_ranks = concat("among ", world_size, data_ranks > 0 ? " replicas" : " ranks");
+  const std::string among = accumulation_steps == 1 ? all_ranks
                             : world_size == 1       ? concat("into ", micro_batches)
-                                                    : concat("among ", world_size, " ranks with ", micro_batches);
+                                                    : concat(all_ranks, " with ", micro_batches);
+  const std::string other = accumulation_steps == 1 ? "another number of ranks"
+                            : world_size == 1       ? "other --accumulation-steps"
+                                                    : "another number of ranks, or other --accumulation-steps";
   throw UsageError(concat("--batch-size ", batch_size, " cannot be divided ", has_equal_shares ? "evenly " : "", among,
-                          ": use ", has_equal_shares ? "a multiple of " : "at least ", parts));
+                          resume             ? ": a resumed run keeps its batch, so use " + other
+                          : has_equal_shares ? concat(": use a multiple of ", parts)
+                                             : concat(": use at least ", parts)));
 }
 
 Device RunOptions::device_of(int local_rank) const {

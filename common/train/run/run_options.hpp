@@ -44,6 +44,7 @@ struct RunOptions {
   bool resumes_latest = false;  ///< Without --resume on the command line, acts as --resume auto.
   /// All ranks get equally many samples of a batch; false: the numbers may differ by one.
   bool has_equal_shares = true;
+  std::string layout = {};  ///< How ranks divide the work, for commands that go on: " --tensor 2". Empty: the default.
   std::int64_t data_ranks = 0;  ///< Into how many shares ranks divide a batch; 0: each rank has one of its own.
 
   /// The device of a rank: the named one or, if no index was given, the one with the rank's number.

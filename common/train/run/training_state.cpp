@@ -41,6 +41,21 @@ checkpoint::SaveMode save_mode(const CheckpointOptions& options, std::int64_t la
   return is_background ? checkpoint::SaveMode::kBackground : checkpoint::SaveMode::kBlocking;
 }
 
+[[noreturn]] void throw_no_checkpoint(const std::filesystem::path& path, const checkpoint::CheckpointFolder& folder) {
+  const std::vector<std::filesystem::path> damaged = folder.list();
+  std::error_code ignored;
+  if (damaged.empty()) {
+    const bool is_missing = std::filesystem::status(path, ignored).type() == std::filesystem::file_type::not_found;
+    const auto run = is_missing ? std::nullopt : latest_run(path);
+    throw IoError(concat("no checkpoint in ", path.string(), is_missing ? ", which does not exist" : "",
+                         ": name a run folder or a checkpoint", run ? ", such as " + run->string() : ""));
+  }
+  std::string names;
+  for (const std::filesystem::path& one : damaged) names += concat(names.empty() ? "" : ", ", one.filename().string());
+  throw IoError(concat("no checkpoint in ", path.string(), " is intact: ", names, damaged.size() == 1 ? " is" : " are",
+                       " damaged (see the warning); restore it from a copy, or start a new run"));
+}
+
 // `path` itself if it is a checkpoint, or the newest one below it.
 std::filesystem::path newest_checkpoint(const std::filesystem::path& path) {
   std::error_code ignored;  // errors are reported below
@@ -49,8 +64,9 @@ std::filesystem::path newest_checkpoint(const std::filesystem::path& path) {
                                  : std::filesystem::exists(path / checkpoint::kStateFile, ignored);
   if (is_checkpoint) return path;
   const auto root = std::filesystem::is_directory(checkpoints_of(path), ignored) ? checkpoints_of(path) : path;
-  const auto latest = checkpoint::CheckpointFolder(root).latest();
-  if (!latest) throw IoError(concat("no checkpoint in ", path.string(), ": name a run folder or a checkpoint"));
+  const checkpoint::CheckpointFolder folder(root);
+  const auto latest = folder.latest();
+  if (!latest) throw_no_checkpoint(path, folder);
   return *latest;
 }
 
@@ -111,8 +127,10 @@ std::filesystem::path agree_on_checkpoint(const std::filesystem::path& checkpoin
 }  // namespace
 
 TrainingSaver::TrainingSaver(const std::filesystem::path& checkpoints, const CheckpointOptions& options,
-                             nlohmann::json saved, std::int64_t last_step, const std::filesystem::path& resumed_from)
+                             nlohmann::json saved, std::int64_t last_step, const std::filesystem::path& resumed_from,
+                             std::unique_ptr<checkpoint::WriterLock> lock)
     : checkpoints_(checkpoints),
+      lock_(std::move(lock)),
       saver_(std::make_unique<checkpoint::Saver>(
           checkpoints,
           checkpoint::FolderOptions{.keep_last = static_cast<int>(options.keep_last), .resumed_from = resumed_from},

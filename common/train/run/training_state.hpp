@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "checkpoint/writer_lock.hpp"
 #include "data/sampler.hpp"
 #include "nn/module.hpp"
 #include "optim/optimizer.hpp"
@@ -17,7 +18,6 @@
 
 namespace lockstep::checkpoint {
 class Saver;
-class WriterLock;
 struct StreamedContents;
 }  // namespace lockstep::checkpoint
 namespace lockstep::comm {
@@ -44,8 +44,10 @@ class TrainingSaver {
   ///                     it, all saves block.
   /// @param resumed_from  The checkpoint that training continues from: the first save sets later ones aside. Empty: a
   ///                      new run.
+  /// @param lock          Of the folder; null: the first save takes it.
   TrainingSaver(const std::filesystem::path& checkpoints, const CheckpointOptions& options, nlohmann::json saved,
-                std::int64_t last_step, const std::filesystem::path& resumed_from = {});
+                std::int64_t last_step, const std::filesystem::path& resumed_from = {},
+                std::unique_ptr<checkpoint::WriterLock> lock = nullptr);
   TrainingSaver(TrainingSaver&&) noexcept;  ///< The moved-from object can only be destroyed.
   /// Waits for a save in progress.
   ~TrainingSaver();
@@ -73,7 +75,7 @@ class TrainingSaver {
                                         const data::Sampler& sampler, std::span<const KeptState> kept);
 
   std::filesystem::path checkpoints_;
-  std::unique_ptr<checkpoint::WriterLock> lock_;  // from the first save on; outlives a background save
+  std::unique_ptr<checkpoint::WriterLock> lock_;  // from the first save on, at the latest; outlives a background save
   std::unique_ptr<checkpoint::Saver> saver_;
   nlohmann::json options_;
 };

@@ -61,7 +61,8 @@ std::string way_back(const Divergence& divergence, const RunOptions& options) {
   const auto found = last_sound_checkpoint(divergence, options.checkpoints);
   if (!found) return "; there is no checkpoint from before that: start a new run";
   const std::string rate = shortest(options.learning_rate.highest / 2);
-  const std::string arguments = concat(" --resume ", quoted(found->string()), " --learning-rate ", rate);
+  const std::string arguments =
+      concat(options.layout, " --resume ", quoted(found->string()), " --learning-rate ", rate);
   return concat("; the last checkpoint with finite losses is ", found->string(), ": ", command(divergence, arguments),
                 " continues from it");
 }

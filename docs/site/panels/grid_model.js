@@ -21,8 +21,10 @@
   class GridError extends Error {}  // with the trainer's words
 
   function shapeOf(ranks, tensor, pipeline) {
-    if (ranks % (tensor * pipeline) !== 0)
-      throw new GridError(`${ranks} ${ranks === 1 ? 'rank is' : 'ranks are'} no multiple of --tensor ${tensor} x --pipeline ${pipeline}`);
+    if (ranks % (tensor * pipeline) !== 0) {
+      const fewer = ranks - ranks % (tensor * pipeline);
+      throw new GridError(`${ranks} ${ranks === 1 ? 'rank is' : 'ranks are'} no multiple of --tensor ${tensor} x --pipeline ${pipeline}; use ${fewer > 0 ? `${fewer} or ` : ''}${fewer + tensor * pipeline}`);
+    }
     return {pipeline, data: ranks / (tensor * pipeline), tensor};
   }
 
@@ -47,7 +49,7 @@
       throw new GridError(`${heads} heads do not divide among ${tensor} ranks; use ${fewer}${more <= heads ? ` or ${more}` : ''}`);
     }
     if (pipeline > blocks)
-      throw new GridError(`${pipeline} ranks for ${blocks} blocks: every stage needs one; use at most ${blocks} ranks, or a model with more blocks`);
+      throw new GridError(`${pipeline} ranks in a pipeline for ${blocks} blocks: every stage needs one; use at most ${blocks}, or a model with more blocks`);
   }
 
   function requireTensorOnOneHost(shape, ranksPerHost) {

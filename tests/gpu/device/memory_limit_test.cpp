@@ -49,8 +49,13 @@ TEST_CASE("an allocation beyond the limit says who asked for how much, for what,
   const std::string said = refusal(2 * kMebibyte);
   CHECK(said == "out of memory on cpu (rank 3): 2097152 bytes were asked for (unit h.3), " + std::to_string(in_use) +
                     " are in use, and the memory limit allows " + std::to_string(in_use + kMebibyte) +
-                    "; try a smaller --batch-size, --accumulation-steps 2 or --activation-checkpointing");
+                    "; try a smaller --batch-size, more --accumulation-steps or --activation-checkpointing");
   CHECK(counted_memory().in_use == in_use);
+  {
+    const AllocationPurpose moment("moment of ", "wte", MemoryNeed::kOfModel), inner("a copy");
+    CHECK_THAT(refusal(2 * kMebibyte), ContainsSubstring("(a copy, for moment of wte, for unit h.3)") &&
+                                           ContainsSubstring("; the model itself needs this, whatever the batch"));
+  }
   std::string told;
   on_refused_allocation([&told](const std::string& message) { told = message; });
   CHECK(refusal(2 * kMebibyte) == told);

@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "checkpoint/checkpoint.hpp"
+#include "checkpoint/writer_lock.hpp"
 #include "data/data_loader.hpp"
 #include "data/tensor_dataset.hpp"
 #include "nn/layers.hpp"
@@ -216,6 +217,8 @@ TEST_CASE("the command of several ranks starts several ranks, and a shell reads 
   CHECK_THAT(run::way_back(divergence, options), ContainsSubstring(" --resume '" + path + "' --learning-rate"));
   divergence.world_size = divergence.local_world_size = 3;
   CHECK_THAT(run::way_back(divergence, options), ContainsSubstring(": lockstep launch --nproc 3 -- "));
+  options.layout = " --tensor 3";
+  CHECK_THAT(run::way_back(divergence, options), ContainsSubstring(" --tensor 3 --resume '" + path + "' --learning"));
   divergence.local_world_size = 1;
   CHECK_THAT(run::way_back(divergence, options), ContainsSubstring("launched on the same hosts as before"));
   divergence.run_folder = "/elsewhere/run";
@@ -371,7 +374,7 @@ TEST_CASE("event files have the numbers of metrics.jsonl, also of a run that goe
              ContainsSubstring("steps are missing in its log") && ContainsSubstring("values of step 7 are not logged"));
 }
 
-TEST_CASE("an options.json that is torn is read from the newest checkpoint", "[run]") {
+TEST_CASE("options that are torn or missing are read from the newest checkpoint", "[run]") {
   const test::TemporaryFolder folder;
   run::RunOptions options = in(folder);
   options.seed = 5;
@@ -382,6 +385,28 @@ TEST_CASE("an options.json that is torn is read from the newest checkpoint", "[r
   CHECK(resumed(stopped).seed == 5);
   CHECK(run::task_of(stopped.run) == "line");
   CHECK_THAT(err.text(), ContainsSubstring("options.json is damaged; the run's options are read from its newest"));
+  fs::remove(stopped.run / "options.json");
+  CHECK(resumed(stopped).seed == 5);
+  CHECK_THAT(err.text(), ContainsSubstring("options.json is missing; the run's options are read from its newest"));
+}
+
+TEST_CASE("a run that another process trains is not resumed, and nothing of it is changed", "[run]") {
+  const test::TemporaryFolder folder;
+  run::RunOptions options = in(folder);
+  options.stop_after = 5;  // one step after the last regular checkpoint
+  const Ended stopped = train(options);
+  const auto text_of = [&](const char* name) { return read_file(stopped.run / name); };
+  const std::string log = text_of("metrics.jsonl"), saved = text_of("options.json");
+  {
+    const checkpoint::WriterLock other(run::checkpoints_of(stopped.run));
+    Ended earlier;
+    earlier.run = run::checkpoints_of(stopped.run) / "step_00000004";
+    const Ended refused = train(resumed(earlier, {"--steps", "20"}));
+    CHECK_THAT(refused.error, ContainsSubstring("another process saves its checkpoints there"));
+    CHECK(text_of("metrics.jsonl") == log);
+    CHECK(text_of("options.json") == saved);
+  }
+  CHECK_THAT(train(resumed(stopped)).out, ContainsSubstring("resumed at step 5"));
 }
 
 TEST_CASE("a run whose options cannot be written leaves no folder", "[run]") {

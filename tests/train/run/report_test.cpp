@@ -225,6 +225,8 @@ TEST_CASE("a run that writes text ends by saying how to get more of it, and how 
   outcome.last_step = 40;
   CHECK_THAT(closing("runs/a", outcome),
              ContainsSubstring("  go on with  --resume runs/a\n") && !ContainsSubstring("train on"));
+  outcome.layout = " --tensor 2";
+  CHECK_THAT(closing("runs/a", outcome), ContainsSubstring("  go on with  --tensor 2 --resume runs/a\n"));
 }
 
 TEST_CASE("a summary of an older run has no counted peak", "[run]") {

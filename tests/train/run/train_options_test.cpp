@@ -223,6 +223,37 @@ TEST_CASE("a resumed run cannot change what has formed its weights", "[run]") {
              ContainsSubstring("no run with a checkpoint"));
 }
 
+TEST_CASE("--resume of what is no run says what would be", "[run]") {
+  const test::TemporaryFolder folder;
+  const std::string absent = (folder / "absent").string(), runs = (folder / "runs").string();
+  CHECK_THAT(parse({"--resume", absent}).err,
+             ContainsSubstring(absent + " does not exist; name a run's folder, or one of its checkpoints"));
+  fs::create_directory(runs);
+  CHECK_THAT(parse({"--resume", runs}).err, ContainsSubstring("it has no options.json; name a run's folder, or"));
+  const fs::path run = make_run(runs, options_of({}));
+  CHECK_THAT(
+      parse({"--resume", runs}).err,
+      ContainsSubstring(runs + " is no run's folder: it has no options.json; its latest run is " + run.string()));
+}
+
+TEST_CASE("the options that divide the work are those of each start, and part of the command that goes on", "[run]") {
+  struct Layout {
+    std::int64_t ranks = 1;
+    std::string order = "first";
+    bool is_split = false, is_loud = false;
+  };
+  const auto list = [](Layout& layout) {
+    return OptionList{{.field = &layout.ranks, .name = "--ranks", .kind = OptionKind::kLayout},
+                      {.field = &layout.order, .name = "--order", .kind = OptionKind::kLayout},
+                      {.field = &layout.is_split, .name = "--split", .kind = OptionKind::kLayout},
+                      {.field = &layout.is_loud, .name = "--loud", .kind = OptionKind::kThisTime}};
+  };
+  Layout usual, given{.ranks = 4, .order = "last", .is_split = true, .is_loud = true};
+  CHECK(layout_words(list(usual), list(usual)).empty());
+  CHECK(layout_words(list(given), list(usual)) == " --ranks 4 --order last --split");
+  CHECK(values_of(list(given)).empty());
+}
+
 TEST_CASE("runs to compare with are named one after the other, and must be runs", "[run]") {
   const test::TemporaryFolder folder;
   for (const char* name : {"a", "b"}) {

@@ -98,6 +98,21 @@ TEST_CASE("a newest checkpoint that rank 0 cannot read is passed over by all ran
   CHECK(disks.resume() == std::vector<Disks::Ended>(2, {1, 1, ""}));
 }
 
+TEST_CASE("if all checkpoints are damaged, the error names them, and if there is none, the run that was meant",
+          "[run]") {
+  const test::TemporaryFolder folder;
+  const fs::path checkpoints = run::checkpoints_of(folder / "my_run");
+  CHECK_THROWS_WITH(run::load_options(folder / "my_run"),
+                    ContainsSubstring("my_run, which does not exist: name a run folder or a checkpoint"));
+  save(checkpoints, 1, 1);
+  save(checkpoints, 2, 2);
+  write_file(folder / "my_run/options.json", "{}");
+  CHECK_THROWS_WITH(run::load_options(folder.path()), ContainsSubstring(", such as " + (folder / "my_run").string()));
+  for (const char* name : {"step_00000001", "step_00000002"}) damage(checkpoints / name / "model.safetensors");
+  CHECK_THROWS_WITH(run::load_options(folder / "my_run"),
+                    ContainsSubstring("my_run is intact: step_00000001, step_00000002 are damaged"));
+}
+
 TEST_CASE("all ranks say which of them lacks rank 0's checkpoint, or has another or a damaged one",
           "[run][multirank]") {
   const Disks disks;
