@@ -69,7 +69,7 @@ void AccessReports::broken_rule(const Target& target, const void* address, const
   if (verdict.problem == Problem::kUninitialised) return suspect_uninitialised(target, address, access);
   const bool is_race = verdict.problem == Problem::kRace;
   if (is_race) explain_by_race(access, verdict.with);
-  if (is_race && verdict.with.interval < order_.launch_first()) {
+  if (is_race && verdict.with.interval < order_.launch().first) {
     return unordered_launches(address, access, verdict.with);
   }
   const Key key{is_race ? FindingKind::kRace : FindingKind::kMissingWait, access.site(), verdict.with.site()};

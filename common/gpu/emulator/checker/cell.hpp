@@ -36,7 +36,7 @@ class CellRules {
       : order_(order),
         access_(access),
         thread_(access.thread()),
-        alive_from_(is_shared ? order.block_first() : order.ordered_from()),
+        alive_from_(is_shared ? order.block_first() : order.launch().ordered_from()),
         written_from_(is_shared ? order.block_first() : kHostInterval) {}
 
   /// Records the access if it is the most frequent kind: a read of memory that was last written before this launch, and

@@ -6,6 +6,19 @@
 
 namespace lockstep::emulator::checker {
 
+bool LaunchOrder::is_unordered(Interval interval) const noexcept {
+  const auto after = std::upper_bound(unordered.begin(), unordered.end(), interval,
+                                      [](Interval value, const LaunchSpan& span) { return value < span.first; });
+  return after != unordered.begin() && std::prev(after)->contains(interval);
+}
+
+// The knowledge for threads of the block that begins with `first`.
+HappensBefore::Known& HappensBefore::Published::of_block(Interval first) {
+  if (block_first != first) block = nullptr;
+  block_first = first;
+  return block;
+}
+
 void HappensBefore::launch_begin(std::vector<LaunchSpan> unordered) {
   launch_ = {++interval_, std::move(unordered)};
   block_first_ = interval_;
@@ -101,16 +114,13 @@ void HappensBefore::learn(std::uint32_t thread, const Known& known) {
   merge_into(knowledge_[thread], known);
 }
 
-void HappensBefore::publish(std::uint32_t thread, Published& published) {
-  if (published.block_first != block_first_) published.block = nullptr;
-  published.block_first = block_first_;
-  merge_into(published.device, device_fence_[thread]);
-  merge_into(published.block, block_fence_[thread]);
-}
-
 // Publishes before it acquires, so that only the address owns the published knowledge, which then grows in place.
 void HappensBefore::atomic(std::uint32_t thread, const void* address) {
-  if (any_fence_ && block_fence_[thread] != nullptr) publish(thread, published_[address]);
+  if (any_fence_ && block_fence_[thread] != nullptr) {
+    Published& published = published_[address];
+    merge_into(published.device, device_fence_[thread]);
+    merge_into(published.of_block(block_first_), block_fence_[thread]);
+  }
   if (published_.empty()) return;
   const auto found = published_.find(address);
   if (found == published_.end()) return;
@@ -118,17 +128,8 @@ void HappensBefore::atomic(std::uint32_t thread, const void* address) {
   if (found->second.block_first == block_first_) learn(thread, found->second.block);
 }
 
-bool HappensBefore::is_unordered_launch(Interval interval) const noexcept {
-  const auto after = std::upper_bound(launch_.unordered.begin(), launch_.unordered.end(), interval,
-                                      [](Interval value, const LaunchSpan& span) { return value < span.first; });
-  return after != launch_.unordered.begin() && std::prev(after)->contains(interval);
-}
-
 void HappensBefore::release(std::uint32_t thread, const void* object) {
-  Published& published = published_[object];
-  if (published.block_first != block_first_) published.block = nullptr;
-  published.block_first = block_first_;
-  merge_into(published.block, seen_by(thread));
+  merge_into(published_[object].of_block(block_first_), seen_by(thread));
 }
 
 void HappensBefore::acquire(std::uint32_t thread, const void* object) {

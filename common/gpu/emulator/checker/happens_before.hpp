@@ -14,6 +14,17 @@
 
 namespace lockstep::emulator::checker {
 
+/// The running launch, and the earlier ones of other streams that nothing orders before it.
+struct LaunchOrder {
+  Interval first = kHostInterval;          ///< Of this launch.
+  std::vector<LaunchSpan> unordered = {};  ///< Oldest first.
+
+  /// Everything before this interval is ordered before this launch.
+  [[nodiscard]] Interval ordered_from() const noexcept { return unordered.empty() ? first : unordered.front().first; }
+  /// True if the interval is of an unordered launch.
+  [[nodiscard]] bool is_unordered(Interval interval) const noexcept;
+};
+
 /// Clocks of the running block. Barriers order by interval; inside an interval each thread keeps a vector clock of the
 /// 32 lanes of its warp, because only collectives of its warp and atomics can order anything there.
 ///
@@ -46,11 +57,11 @@ class HappensBefore {
     return Access::make(interval_, own_clock_[thread], site, flags, thread);
   }
   /// True if `before` is ordered before the thread's current access.
-  /// @param alive_from  Accesses of earlier intervals are over: block_first() for shared memory, ordered_from()
-  ///                    otherwise.
+  /// @param alive_from  Accesses of earlier intervals are over: block_first() for shared memory, else
+  ///                    launch().ordered_from().
   [[nodiscard]] bool is_ordered(const Access& before, std::uint32_t thread, Interval alive_from) const noexcept {
     if (before.interval < alive_from) return true;
-    if (before.interval < launch_.first) return !is_unordered_launch(before.interval);
+    if (before.interval < launch_.first) return !launch_.is_unordered(before.interval);
     if (before.interval >= block_first_) {
       if (before.interval < interval_ || before.thread() == thread) return true;
       if (before.thread() / 32 == thread / 32 &&
@@ -68,12 +79,8 @@ class HappensBefore {
     return before.interval < block_first_ || (before.interval == interval_ && before.thread() / 32 != thread / 32);
   }
 
-  /// Everything before this interval is ordered before this launch.
-  [[nodiscard]] Interval ordered_from() const noexcept {
-    return launch_.unordered.empty() ? launch_.first : launch_.unordered.front().first;
-  }
-  /// The first interval of this launch.
-  [[nodiscard]] Interval launch_first() const noexcept { return launch_.first; }
+  /// The running launch.
+  [[nodiscard]] const LaunchOrder& launch() const noexcept { return launch_; }
   /// The running interval.
   [[nodiscard]] Interval interval() const noexcept { return interval_; }
   /// The first interval of this block.
@@ -86,25 +93,21 @@ class HappensBefore {
     Interval first;
     std::uint64_t rank;
   };
-  struct Launch {
-    Interval first = kHostInterval;
-    std::vector<LaunchSpan> unordered;  // earlier launches of other streams
-  };
   using Known = std::shared_ptr<Knowledge>;  // modified only if held by a single owner
   struct Published {
     Known device;  // after __threadfence
     Known block;   // after __threadfence_block: only for threads of the publishing block
     Interval block_first = 0;
+
+    Known& of_block(Interval first);
   };
-  [[nodiscard]] bool is_unordered_launch(Interval interval) const noexcept;
   [[nodiscard]] Known seen_by(std::uint32_t thread);
   void learn(std::uint32_t thread, const Known& known);
-  void publish(std::uint32_t thread, Published& published);
   void meet_some(std::uint32_t warp, std::uint32_t mask);
   void share_all(std::uint32_t first, std::uint32_t count, std::uint32_t mask);
 
   Interval interval_ = kHostInterval;
-  Launch launch_;
+  LaunchOrder launch_;
   Interval block_first_ = kHostInterval;
   std::uint32_t thread_count_ = 0;
   std::vector<std::uint32_t> own_clock_ = std::vector<std::uint32_t>(1024, 1);

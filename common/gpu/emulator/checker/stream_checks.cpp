@@ -31,7 +31,7 @@ cudaError_t run_operation(const RunningOperation& operation, const std::vector<S
 void StreamChecks::launch_begin() {
   launch_ = running_operation;
   order_.launch_begin(launch_ != nullptr ? streams_.unordered_with(*launch_) : std::vector<LaunchSpan>());
-  if (launch_ != nullptr) streams_.launch_begin(launch_->operation, order_.launch_first());
+  if (launch_ != nullptr) streams_.launch_begin(launch_->operation, order_.launch().first);
 }
 
 void StreamChecks::launch_end() {
@@ -65,7 +65,7 @@ void StreamChecks::compare_launch_with(const StreamAccess& other) {
   Site known = 0;
   target.shadow->for_each_used_cell(target.offset, bytes_in(target, other), [&](const Cell& cell, std::size_t offset) {
     for (const Access* const access : {&cell.write, &cell.read, &cell.other}) {
-      const bool is_of_launch = access->interval >= order_.launch_first();
+      const bool is_of_launch = access->interval >= order_.launch().first;
       if (!is_of_launch || !(other.is_write || access->is(kWrite)) || access->site() == known) continue;
       known = access->site();
       reports_.unordered_with(other, launch_->operation, target.shadow->begin() + offset, *access);

@@ -144,14 +144,14 @@ TEST_CASE("Of many readers, one of another block or warp is kept for the next wr
 TEST_CASE("A launch of another stream races with what a launch has read and written", "[emulator]") {
   Memory memory;
   CHECK(memory.access(0, kWrite) == Problem::kNone);
-  const LaunchSpan first{memory.order().launch_first(), memory.order().interval()};
+  const LaunchSpan first{memory.order().launch().first, memory.order().interval()};
   memory.order().launch_begin({first});
   memory.order().block_begin(0, 128);
   CHECK(memory.access(0, kPlainRead) == Problem::kRace);
   memory.order().launch_begin();
   memory.order().block_begin(0, 128);
   CHECK(memory.access(0, kPlainRead) == Problem::kNone);
-  const LaunchSpan third{memory.order().launch_first(), memory.order().interval()};
+  const LaunchSpan third{memory.order().launch().first, memory.order().interval()};
   memory.order().launch_begin({third});
   memory.order().block_begin(0, 128);
   CHECK(memory.access(0, kPlainRead) == Problem::kNone);

@@ -15,7 +15,7 @@ HappensBefore running(std::uint32_t thread_count = 64) {
 }
 
 bool is_ordered(const HappensBefore& order, const Access& before, std::uint32_t thread) {
-  return order.is_ordered(before, thread, order.launch_first());
+  return order.is_ordered(before, thread, order.launch().first);
 }
 
 Access write_by(const HappensBefore& order, std::uint32_t thread) { return order.now(thread, 70000, kWrite); }
@@ -147,12 +147,12 @@ TEST_CASE("A fence for the block serves other warps of the block and no other bl
 
 TEST_CASE("A launch follows earlier ones, except those of other streams that it does not wait for", "[emulator]") {
   HappensBefore order = running();
-  const LaunchSpan first{order.launch_first(), order.interval()};
+  const LaunchSpan first{order.launch().first, order.interval()};
   const Access of_first = write_by(order, 3);
   order.launch_begin();
   order.block_begin(0, 64);
   const Access of_second = write_by(order, 3);
-  const auto follows = [&](const Access& before) { return order.is_ordered(before, 3, order.ordered_from()); };
+  const auto follows = [&](const Access& before) { return order.is_ordered(before, 3, order.launch().ordered_from()); };
   CHECK(follows(of_first));
   order.launch_begin({first});
   order.block_begin(0, 64);
