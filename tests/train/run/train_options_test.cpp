@@ -223,7 +223,7 @@ TEST_CASE("a resumed run cannot change what has formed its weights", "[run]") {
              ContainsSubstring("no run with a checkpoint"));
 }
 
-TEST_CASE("--resume of what is no run says what would be", "[run]") {
+TEST_CASE("a folder that is no run cannot be resumed, and the error says what can", "[run]") {
   const test::TemporaryFolder folder;
   const std::string absent = (folder / "absent").string(), runs = (folder / "runs").string();
   CHECK_THAT(parse({"--resume", absent}).err,
