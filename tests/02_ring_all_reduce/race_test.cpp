@@ -63,7 +63,7 @@ TEST_CASE("race shows how a RingProcessGroup sends small buffers", "[ring][chapt
   INFO(finished.out << finished.err);
   CHECK(finished.exit_code == 0);
   CHECK_THAT(finished.out, ContainsSubstring("GB/s between two ranks"));
-  CHECK_THAT(finished.out, ContainsSubstring("ring, via rank 0      4           3072"));
+  CHECK_THAT(finished.out, ContainsSubstring("ring, via rank 0      4       3072"));
 }
 
 TEST_CASE("race predicts where ring and star cross", "[ring][chapter]") {

@@ -54,7 +54,7 @@ TEST_CASE("a job that needs more than the limit ends soon, and says who asked fo
   CHECK(job.exit_code == 1);
   CHECK_THAT(job.err, ContainsSubstring("out of memory on cpu (rank ") &&
                           ContainsSubstring(" bytes were asked for (") &&
-                          ContainsSubstring(" are in use, and the memory limit allows 5242880; try a smaller"));
+                          ContainsSubstring(" are in use, and the memory limit allows 5242880; the model"));
 }
 
 TEST_CASE("a model that does not fit fails while it is made, and names the parameter", "[ddp][memory]") {

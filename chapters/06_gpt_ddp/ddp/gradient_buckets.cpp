@@ -17,7 +17,7 @@ std::vector<std::size_t> reverse_order(std::size_t count) {
 
 std::shared_ptr<Storage> allocate_gradients(const std::vector<nn::NamedParameter>& parameters,
                                             comm::ProcessGroup& group) {
-  const AllocationPurpose purpose("gradients of all parameters");
+  const AllocationPurpose purpose("gradients of all parameters", {}, MemoryNeed::kOfModel);
   return group.allocate(gradient_bytes(parameters), parameters.front().parameter.device());
 }
 
