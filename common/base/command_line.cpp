@@ -7,12 +7,14 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <new>
 #include <sstream>
 #include <system_error>
 
 #include "base/error.hpp"
 #include "base/nearest_match.hpp"
+#include "base/replace.hpp"
 #include "base/terminal.hpp"
 #include "base/utf8.hpp"
 
@@ -43,6 +45,14 @@ int report(const CLI::App& app, const std::string& message) {
                         concat(name, ": ", printable(message), "  (", name, " --help lists the options)\n"));
   return 2;
 }
+
+// CLI11 shows a flag that takes something back as "--no-x{false}".
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    return replaced(Formatter::make_option_name(option, is_positional), "{false}", "");
+  }
+};
 
 // CLI11 leaves long lines to the terminal, which breaks them inside words.
 void print_help(const CLI::App& app) {
@@ -103,6 +113,7 @@ CommandLine::CommandLine(const std::string& description, const std::string& name
     : app_(std::make_unique<CLI::App>(description, name)) {
   app_->option_defaults()->always_capture_default();
   app_->failure_message([](const CLI::App*, const CLI::Error&) { return std::string(); });
+  app_->formatter(std::make_shared<HelpFormatter>());
   app_->get_formatter()->column_width(kHelpColumn);
   app_->get_formatter()->label("INT", "N");
   app_->get_formatter()->label("UINT", "N");

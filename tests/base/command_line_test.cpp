@@ -156,6 +156,7 @@ TEST_CASE("help shows the defaults", "[base]") {
   CHECK_THAT(outcome.errors, ContainsSubstring("--world-size N=4") || ContainsSubstring("--world-size N [4]"));
   CHECK_THAT(outcome.errors, ContainsSubstring("--counts N=[1,2]") || ContainsSubstring("--counts N [[1,2]]"));
   CHECK_THAT(outcome.errors, ContainsSubstring("--runs FOLDER"));
+  CHECK_THAT(outcome.errors, ContainsSubstring("--color,--no-color "));
   CHECK_THAT(outcome.errors, !ContainsSubstring("nothing"));
 }
 
