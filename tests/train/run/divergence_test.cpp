@@ -437,6 +437,8 @@ TEST_CASE("a run's folder that is removed or moved while it trains is made again
   const std::int64_t first_after = GENERATE(2, 6);  // before the first save, and after it
   const fs::path elsewhere = folder / "elsewhere";
   const Ended ended = train(options, {.after_step = [&](const fs::path& run, std::int64_t step) {
+                              // Nobody else saves there after the next save.
+                              if (step == 7) CHECK_THROWS_AS(checkpoint::WriterLock(run::checkpoints_of(run)), IoError);
                               if (step != first_after) return;  // it is not logged yet
                               if (is_moved)
                                 fs::rename(run, elsewhere);
