@@ -48,15 +48,14 @@ std::string own_choice(const BackendOptions& options) {
   if (wish == "auto") return kByHosts;
   if (wish == "tcp") return "ring";
   if (wish == "shared_memory") return wish;
-  throw FormatError(concat("LOCKSTEP_TRANSPORT=", wish, " is unknown; use auto, tcp or shared_memory"));
+  throw UsageError(concat("LOCKSTEP_TRANSPORT=", wish, " is unknown; use auto, tcp or shared_memory"));
 }
 
-std::string choice_of_rank_0(const comm::JobContext& job, const BackendOptions& options) {
+std::string choice_of_rank_0(const comm::JobContext& job, const std::string& own) {
   const std::string key = concat("generation/", job.generation, "/auto/", *job.group_id, "/backend");
   if (job.rank == 0) {
-    const std::string choice = own_choice(options);
-    job.store->set(key, choice);
-    return choice;
+    job.store->set(key, own);
+    return own;
   }
   const std::string task = concat("rank ", job.global_rank(job.rank), ": waiting for the backend that rank ",
                                   job.global_rank(0), " chooses");
@@ -79,9 +78,10 @@ class RingBetweenHosts final : public ring::RingProcessGroup {
 };
 
 std::unique_ptr<comm::ProcessGroup> make_auto(comm::JobContext job, const BackendOptions& options) {
-  if (job.world_size == 1) return make_process_group(own_choice(options) == "nccl" ? "nccl" : "ring", job, options);
+  const std::string own = own_choice(options);  // on all ranks: a wrong variable is the error of each of them
+  if (job.world_size == 1) return make_process_group(own == "nccl" ? "nccl" : "ring", job, options);
   if (!job.group_id) job.group_id = job.control->next_group_id();
-  const std::string choice = choice_of_rank_0(job, options);
+  const std::string choice = choice_of_rank_0(job, own);
   if (choice == "shared_memory") return ring::make_shared_memory_process_group(std::move(job));
   if (choice != kByHosts) return make_process_group(choice, std::move(job), options);
   const auto deadline = Deadline::after(job.limits.join);

@@ -34,7 +34,7 @@ struct BackendInfo {
 ///                     LOCKSTEP_TRANSPORT=shared_memory forbids the ring. Rank 0 decides for all ranks. Groups that
 ///                     split() makes of a ring between hosts choose again.
 /// @param init_method  As comm::rendezvous() takes it: "env://", "tcp://host:port", "file:///path".
-/// @throws UsageError        Unknown backend; lists the known ones.
+/// @throws UsageError        Unknown backend, or an unknown LOCKSTEP_TRANSPORT; lists the known ones.
 /// @throws UnavailableError  This build or machine lacks it; says what to do.
 /// @throws  Otherwise as comm::rendezvous() and the backend's own function.
 [[nodiscard]] std::unique_ptr<comm::ProcessGroup> init_process_group(const std::string& backend = "auto",

@@ -120,9 +120,11 @@ TEST_CASE("data, tokenizer and model that do not fit are answered with both numb
     CHECK(std::count(finished.err.begin(), finished.err.end(), '\n') == 1);
     return finished.err;
   };
-  CHECK_THAT(
-      answer(trainer.train(trainer.path("text"), {"--tokenizer", "sentencepiece:300", "--vocabulary-size", "280"})),
-      ContainsSubstring("vocabulary of 300, the model one of 280") && ContainsSubstring("--vocabulary-size 300"));
+  const test::Finished too_small =
+      trainer.train(trainer.path("text"), {"--tokenizer", "sentencepiece:300", "--vocabulary-size", "280"});
+  CHECK(too_small.exit_code == 2);
+  CHECK_THAT(answer(too_small), ContainsSubstring("--vocabulary-size 280 is too small for the 300 tokens") &&
+                                    ContainsSubstring("use 300"));
   CHECK_THAT(answer(trainer.train(trainer.path("t.bin"), {})),
              ContainsSubstring("t.bin has the token 999 at offset ") && ContainsSubstring("vocabulary has 256"));
   CHECK_THAT(answer(trainer.train(trainer.path("t.bin"), {"--prompt", "The cat"})), ContainsSubstring("'The'"));

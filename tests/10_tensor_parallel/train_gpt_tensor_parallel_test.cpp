@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "base/text.hpp"
 #include "run/metrics.hpp"
 #include "support/catch.hpp"
 #include "support/random_words.hpp"
@@ -87,8 +88,11 @@ TEST_CASE("divided among 2 and 4 ranks, a GPT trains as on one", "[tensor_parall
       std::vector<std::string> options{"--steps", "5"};
       options.insert(options.end(), more.begin(), more.end());
       const Job found;
-      require_success(found.train(world_size, options));
+      const test::Finished finished = found.train(world_size, options);
+      require_success(finished);
       check_follows(found, expected);
+      const char* const rows = more.empty() ? "" : ", sequence parallel";
+      CHECK_THAT(finished.out, ContainsSubstring(concat("  grid    tensor ", world_size, rows, "\n")));
     }
   }
 }
@@ -149,6 +153,9 @@ TEST_CASE("what tensor-parallel ranks cannot do is refused in a sentence", "[ten
     return finished.out + finished.err;
   };
   CHECK_THAT(refusal(3, {}), ContainsSubstring("4 heads do not divide among 3 ranks; use 2 or 4"));
+  CHECK_THAT(refusal(4, {"--vocabulary-size", "3"}), ContainsSubstring("--vocabulary-size 3 is too small for 4 ranks"));
+  CHECK_THAT(refusal(2, {"--vocabulary-size", "3"}),
+             ContainsSubstring("too small for the 256 tokens of the tokenizer"));
   CHECK_THAT(refusal(2, {"--no-sync"}), ContainsSubstring("--no-sync is for train_gpt_ddp"));
   CHECK_THAT(refusal(2, {"--compress-gradients", "bf16"}),
              ContainsSubstring("--compress-gradients is for train_gpt_ddp"));

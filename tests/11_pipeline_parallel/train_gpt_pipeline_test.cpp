@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "base/text.hpp"
 #include "run/rank_summary.hpp"
 #include "support/catch.hpp"
 #include "support/training_job.hpp"
@@ -84,7 +85,9 @@ TEST_CASE("a run goes on with any number of ranks", "[pipeline_parallel][pair][m
   const auto [first, second] = GENERATE(std::pair{2, 4}, std::pair{4, 0}, std::pair{0, 3});
   INFO(first << " ranks, then " << second << " (0: train_gpt_single)");
   const Job found;
-  require_success(train(found, first, four + Options{"--stop-after", "2"}));
+  const test::Finished stopped = train(found, first, four + Options{"--stop-after", "2"});
+  require_success(stopped);
+  if (first > 0) CHECK_THAT(stopped.out, ContainsSubstring(concat("  grid    pipeline ", first, ", schedule 1f1b\n")));
   require_success(train(found, second, {"--resume", found.run().string()}));
   check_follows(found, expected);
 }

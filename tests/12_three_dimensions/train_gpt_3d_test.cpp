@@ -92,6 +92,9 @@ TEST_CASE("the other trainers and a grid go on with each other's runs", "[grid][
   const test::Finished stopped = train(to_one, {2, 2, 1}, kFourSteps + Options{"--stop-after", "2"});
   require_success(stopped);
   CHECK_THAT(stopped.out, ContainsSubstring("go on with  --pipeline 2 --resume "));
+  const std::string division = "pipeline 2 x data 2 x tensor 1, schedule 1f1b\n";
+  CHECK_THAT(stopped.out, ContainsSubstring("  grid    " + division) &&
+                              ContainsSubstring("  grid        " + division) && ContainsSubstring("on each replica"));
   require_success(train_single(to_one, {"--resume", to_one.run().string()}));
   check_follows(to_one, expected_of_four_steps());
   require_success(train_single(from_one, kFourSteps + Options{"--stop-after", "2"}));

@@ -35,7 +35,7 @@ int generate(Options options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CommandLine app("Continues a text with a model: one that train_gpt_single or train_gpt_ddp has trained, or GPT-2.");
+  CommandLine app("Continues a text with GPT-2, or with the model of any run of this course's train_gpt_... programs.");
   Options options;
   auto& sample = options.sample;
   const std::string help =

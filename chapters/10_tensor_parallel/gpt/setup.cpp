@@ -35,6 +35,9 @@ void refuse_data_parallelism(const run::TrainOptions& options, const CommandLine
 
 void require_divisible_model(const nn::GptConfig& config, std::int64_t ranks, RowLayout rows) {
   require_divisible_heads(config, ranks);
+  if (config.vocabulary_size < ranks)
+    throw UsageError(concat("--vocabulary-size ", config.vocabulary_size, " is too small for ", ranks,
+                            " ranks, each of which has some of the tokens; use at least ", ranks));
   if (rows == RowLayout::kDivided && config.context_length % ranks != 0)
     throw UsageError(concat("--sequence-parallel: ", ranks, " ranks cannot divide the ", config.context_length,
                             " positions of a sample equally"));
@@ -45,8 +48,9 @@ void complete(Options& options, const CommandLine& line) {
   options.data_ranks = 1;  // every rank computes the whole batch
   options.require_divisible_batch(options.data_ranks);
   refuse_data_parallelism(options, line);
-  require_divisible_model(options.model.config(options.data.vocabulary_size),
-                          environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1), options.rows());
+  const std::int64_t ranks = environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1);
+  require_divisible_model(options.model.config(options.data.vocabulary_size), ranks, options.rows());
+  options.division = concat("tensor ", ranks, options.sequence_parallel ? ", sequence parallel" : "");
 }
 
 int run_training(int argc, const char* const* argv, const std::function<int(const Options&)>& train) noexcept {

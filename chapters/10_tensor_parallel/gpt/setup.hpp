@@ -31,7 +31,7 @@ struct Options : run::TrainOptions {
 void refuse_data_parallelism(const run::TrainOptions& options, const CommandLine& line);
 
 /// Before any rank begins: `lockstep launch` has the program check its options once.
-/// @throws UsageError  `ranks` cannot divide the heads, or, with kDivided, the positions of a sample.
+/// @throws UsageError  `ranks` cannot divide the heads, the vocabulary or, with kDivided, the positions of a sample.
 void require_divisible_model(const nn::GptConfig& config, std::int64_t ranks, RowLayout rows);
 
 /// As complete() of TrainOptions. Reads the number of ranks where the launcher has put it (WORLD_SIZE).

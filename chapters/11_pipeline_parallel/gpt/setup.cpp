@@ -6,6 +6,7 @@
 
 #include "10_tensor_parallel/gpt/setup.hpp"
 #include "base/command_line.hpp"
+#include "base/counted.hpp"
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "run/option_parser.hpp"
@@ -32,6 +33,11 @@ run::OptionDeclaration last_stage_option(std::int64_t& blocks) {
           .kind = run::OptionKind::kLayout};
 }
 
+std::string describe_pipeline(const std::string& schedule, std::int64_t last_stage_blocks) {
+  return concat(", schedule ", schedule,
+                last_stage_blocks > 0 ? concat(", ", counted(last_stage_blocks, "block"), " in the last stage") : "");
+}
+
 void require_enough_blocks(const nn::GptConfig& config, std::int64_t stages, std::int64_t last_stage_blocks) {
   const std::int64_t blocks = config.layer_count;
   if (stages > blocks)
@@ -51,8 +57,10 @@ void complete(Options& options, const CommandLine& line) {
   options.data_ranks = 1;  // every rank reads the whole batch
   options.require_divisible_batch(options.data_ranks);
   tensor_parallel::refuse_data_parallelism(options, line);
-  require_enough_blocks(options.model.config(options.data.vocabulary_size),
-                        environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1), options.last_stage_blocks);
+  const std::int64_t ranks = environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1);
+  require_enough_blocks(options.model.config(options.data.vocabulary_size), ranks, options.last_stage_blocks);
+  options.division =
+      concat("pipeline ", ranks, describe_pipeline(options.pipeline_schedule, options.last_stage_blocks));
 }
 
 int run_training(int argc, const char* const* argv, const std::function<int(const Options&)>& train) noexcept {

@@ -26,6 +26,9 @@ struct Options : run::TrainOptions {
 /// The option for last_stage_blocks.
 [[nodiscard]] run::OptionDeclaration last_stage_option(std::int64_t& blocks);
 
+/// For a run's first lines, after the number of stages: ", schedule 1f1b, 2 blocks in the last stage".
+[[nodiscard]] std::string describe_pipeline(const std::string& schedule, std::int64_t last_stage_blocks);
+
 /// Before any rank begins: `lockstep launch` has the program check its options once.
 /// @throws UsageError  A stage would have no block.
 void require_enough_blocks(const nn::GptConfig& config, std::int64_t stages, std::int64_t last_stage_blocks);

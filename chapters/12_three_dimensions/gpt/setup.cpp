@@ -26,6 +26,13 @@ void refuse_other_exchanges(const Options& options) {
     throw UsageError("--uneven is for the other trainers: in a grid every place on the data axis has as many samples");
 }
 
+// In the words of the program rank_grid.
+std::string describe(const Options& options, const GridShape& shape) {
+  std::string text = concat("pipeline ", shape.pipeline, " x data ", shape.data, " x tensor ", shape.tensor);
+  if (shape.pipeline > 1) text += pipeline::describe_pipeline(options.pipeline_schedule, options.last_stage_blocks);
+  return concat(text, options.sequence_parallel ? ", sequence parallel" : "");
+}
+
 }  // namespace
 
 GridShape Options::shape(int world_size) const {
@@ -80,6 +87,7 @@ void complete(Options& options, const CommandLine& line) {
   const nn::GptConfig config = options.model.config(options.data.vocabulary_size);
   tensor_parallel::require_divisible_model(config, shape.tensor, options.step().rows);
   pipeline::require_enough_blocks(config, shape.pipeline, options.last_stage_blocks);
+  options.division = describe(options, shape);
 }
 
 int run_training(int argc, const char* const* argv, const std::function<int(const Options&)>& train) noexcept {

@@ -33,9 +33,6 @@ namespace {
 constexpr std::chrono::seconds kPatience{1};
 // Limit between a signal's arrival at the first and the last of many processes.
 constexpr std::chrono::milliseconds kSignalDelay{200};
-// Exit codes of run_guarded() (base/command_line.hpp) for a program that cannot begin: its collectives are of no
-// interest.
-constexpr int kUsageExit = 2, kUnavailableExit = 77;
 // The folder of the ranks' flight records, unique to the job.
 constexpr const char* kFolderVariable = "LOCKSTEP_FLIGHT_DIR";
 // How long a failed job waits for a reader that takes nothing; a successful job waits without limit.
@@ -140,6 +137,7 @@ class Job {
     output_.take_rest(rank, reaper_);  // shown before the line that says how it ended
     log_->rank_ended(rank, status);
     if (exit_code_of(status) == kRequeueExitCode) return take_preemption(rank);
+    if (exit_code_of(status) == 0) outcome_.note_success();
     if (exit_code_of(status) != 0) fail(rank, describe_end(status), exit_code_of(status));
     if (was_killed_from_outside(status)) blame(rank, describe_end(status), exit_code_of(status));
     if (outcome_.left() == 0) shutdown_.kill();  // processes that ranks have left behind
@@ -267,10 +265,13 @@ class Job {
     const RankFailure failure = *outcome_.result().failure;
     // The first failure on any host is reported once all have ended.
     if (share_ == nullptr) report_.say_first_failure(failure);
+    if (outcome_.was_only_interrupted() && options_.world_size > 1)
+      report_.say("the other ranks here have ended in good order");
     report_.say_accused(failure);
     if (share_ != nullptr) outcome_.set_last_lines(report_.failure_at_fault(failure).last_lines);
     const int exit_code = outcome_.result().exit_code;
-    if (exit_code != kUsageExit && exit_code != kUnavailableExit) report_.say_last_collectives();
+    const bool has_begun = exit_code != kUsageExitCode && exit_code != kUnavailableExitCode;
+    if (has_begun) report_.say_last_collectives();
   }
 
   void write_output() {

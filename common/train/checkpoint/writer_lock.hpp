@@ -18,7 +18,11 @@ class WriterLock {
   /// @throws IoError  Another process holds it, or it cannot be made, or the file system has no locks; names it.
   explicit WriterLock(const std::filesystem::path& root);
 
+  /// False if the file of the lock was removed or moved with its folder: other processes do not see the lock any more.
+  [[nodiscard]] bool is_in_place() const;
+
  private:
+  std::filesystem::path path_;
   UniqueFd file_;
 };
 

@@ -80,6 +80,9 @@ void add_token_files(Corpus& corpus, const CorpusOptions& options) {
 }
 
 void add_random_tokens(Corpus& corpus, const CorpusOptions& options) {
+  if (corpus.vocabulary_size < 2)
+    throw UsageError(concat("--vocabulary-size ", corpus.vocabulary_size, " is too small: --data ", kRandomData,
+                            " has at least 2 different tokens"));
   RandomTokenDataset::Options random{.sample_count = kRandomTrainingSamples,
                                      .context_length = options.context_length,
                                      .vocabulary_size = static_cast<std::int32_t>(corpus.vocabulary_size),
@@ -94,23 +97,23 @@ void add_random_tokens(Corpus& corpus, const CorpusOptions& options) {
 void require_consistent(const CorpusOptions& options, const Tokenizer& tokenizer) {
   const bool has_no_text = is_random(options.data) || is_token_file(options.data);
   if (!has_no_text && tokenizer.vocabulary_size() == 0) {
-    throw FormatError(concat(name_of(options.data), " is a text, which the tokenizer 'numbers' cannot read: use ",
-                             "--tokenizer bytes or sentencepiece, or a token file (.bin)"));
+    throw UsageError(concat(name_of(options.data), " is a text, which the tokenizer 'numbers' cannot read: use ",
+                            "--tokenizer bytes or sentencepiece, or a token file (.bin)"));
   }
   if (options.validation_data.empty()) return;
   if (is_random(options.data) || is_token_file(options.data) != is_token_file(options.validation_data)) {
-    throw FormatError(concat("--data ", name_of(options.data), " and --validation-data ",
-                             options.validation_data.string(), " are of different kinds: give two texts or two token ",
-                             "files (.bin)"));
+    throw UsageError(concat("--data ", name_of(options.data), " and --validation-data ",
+                            options.validation_data.string(), " are of different kinds: give two texts or two token ",
+                            "files (.bin)"));
   }
 }
 
 std::int64_t needed_vocabulary(const CorpusOptions& options, const Tokenizer& tokenizer) {
   if (tokenizer.vocabulary_size() <= options.vocabulary_size) return options.vocabulary_size;
-  throw FormatError(
-      concat("the tokenizer (", tokenizer.description(), ") has a vocabulary of ", tokenizer.vocabulary_size(),
-             ", the model one of ", options.vocabulary_size, ": use --vocabulary-size ", tokenizer.vocabulary_size(),
-             " or leave that option out, or a tokenizer with at most ", options.vocabulary_size, " tokens"));
+  throw UsageError(concat("--vocabulary-size ", options.vocabulary_size, " is too small for the ",
+                          tokenizer.vocabulary_size(), " tokens of the tokenizer (", tokenizer.description(), "): use ",
+                          tokenizer.vocabulary_size(), " or more or leave the option out, or a tokenizer with at most ",
+                          options.vocabulary_size, " tokens"));
 }
 
 }  // namespace

@@ -50,8 +50,9 @@ struct Corpus {
 
 /// Reads the data with a tokenizer.
 /// @throws IoError      A file cannot be read.
-/// @throws FormatError  A file is empty, too short or damaged; data and tokenizer do not go together; the tokenizer has
-///                      more tokens than options.vocabulary_size (gives both numbers).
+/// @throws FormatError  A file is empty, too short or damaged.
+/// @throws UsageError   Data and tokenizer do not go together; the tokenizer has more tokens than
+///                      options.vocabulary_size (gives both numbers).
 [[nodiscard]] Corpus load_corpus(const CorpusOptions& options, std::shared_ptr<const Tokenizer> tokenizer);
 
 }  // namespace lockstep::data

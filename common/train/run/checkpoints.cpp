@@ -28,8 +28,7 @@ std::int64_t Checkpoints::resume(nn::Module& model, optim::Optimizer& optimizer,
   });
   if (!ranks_.is_main()) return loaded.step;
   make_saver(loaded.checkpoint).prepare(model, optimizer);
-  if (!options_.resume && !options_.output.export_initial.empty())
-    export_weights(options_.output.export_initial, model);
+  if (exports_initial()) export_initial([&](const std::filesystem::path& file) { export_weights(file, model); });
   return loaded.step;
 }
 
@@ -40,11 +39,24 @@ std::int64_t Checkpoints::resume(std::vector<NamedPart> model, optim::Optimizer&
     return load_training(from, whole_->with_tensors_of_others(parts), optimizer, sampler, ranks_.group(), kept_);
   });
   if (ranks_.is_main()) (void)make_saver(loaded.checkpoint);
-  if (!options_.resume && !options_.output.export_initial.empty())
+  if (exports_initial())
     whole_->save_model(parts.model, [this](const checkpoint::StreamedTensors& tensors) {
-      checkpoint::begin_safetensors(options_.output.export_initial, tensors).finish();
+      export_initial([&](const std::filesystem::path& file) { checkpoint::begin_safetensors(file, tensors).finish(); });
     });
   return loaded.step;
+}
+
+bool Checkpoints::exports_initial() const noexcept {
+  return !options_.resume && !options_.output.export_initial.empty();
+}
+
+void Checkpoints::export_initial(const std::function<void(const std::filesystem::path&)>& write) const {
+  const std::filesystem::path& file = options_.output.export_initial;
+  try {
+    write(file);
+  } catch (const IoError& error) {
+    throw IoError(concat("--export-initial ", file.string(), ": the weights cannot be written there: ", error.what()));
+  }
 }
 
 LoadedTraining Checkpoints::load(const std::function<LoadedTraining(const std::filesystem::path&)>& from) const {

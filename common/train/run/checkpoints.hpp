@@ -69,6 +69,8 @@ class Checkpoints {
  private:
   [[nodiscard]] LoadedTraining load(const std::function<LoadedTraining(const std::filesystem::path&)>& from) const;
   [[nodiscard]] TrainingSaver& make_saver(const std::filesystem::path& resumed_from = {});
+  [[nodiscard]] bool exports_initial() const noexcept;
+  void export_initial(const std::function<void(const std::filesystem::path&)>& write) const;
   [[nodiscard]] bool warn_if_diverged() const;
   void time_save(const std::function<void()>& save);
 

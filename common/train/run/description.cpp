@@ -38,7 +38,8 @@ std::string describe_batch(const RunOptions& options, const RunSummary& facts, c
     text += concat(" (", grouped(options.batch_size * facts.tokens_per_sample), " tokens)");
   const std::int64_t share = options.batch_size / shares;
   const bool is_uneven = options.batch_size % shares != 0;
-  if (shares > 1) text += concat(", ", share, is_uneven ? concat(" or ", share + 1) : "", " on each rank");
+  const char* const one = shares < ranks.world_size() ? "replica" : "rank";  // a replica is on several ranks
+  if (shares > 1) text += concat(", ", share, is_uneven ? concat(" or ", share + 1) : "", " on each ", one);
   if (options.accumulation_steps > 1) text += concat(", in ", options.accumulation_steps, " parts");
   return text;
 }
@@ -75,9 +76,13 @@ std::string label_of(const std::string& task, const RunSummary& facts) {
 Facts describe(const RunOptions& options, const RunSummary& facts, const Ranks& ranks) {
   const std::int64_t steps = options.total_steps(facts.training_samples);
   const std::string update = facts.update.empty() ? describe_learning_rate(options, steps) : facts.update;
-  Facts all{{"model", describe_model(options.task, facts)},   {"data", describe_data(facts)},
-            {"batch", describe_batch(options, facts, ranks)}, {"ranks", describe_ranks(options.device.name, ranks)},
-            {"steps", describe_steps(options, facts)},        {"update", update}};
+  Facts all{{"model", describe_model(options.task, facts)},
+            {"data", describe_data(facts)},
+            {"batch", describe_batch(options, facts, ranks)},
+            {"ranks", describe_ranks(options.device.name, ranks)}};
+  if (!options.division.empty()) all.emplace_back("grid", options.division);
+  all.emplace_back("steps", describe_steps(options, facts));
+  all.emplace_back("update", update);
   all.insert(all.end(), facts.more.begin(), facts.more.end());
   return all;
 }
@@ -100,6 +105,7 @@ std::string closing(const std::filesystem::path& run_folder, const Outcome& outc
   result += "\n";
   if (!outcome.generated.empty()) result += "\nThe model writes:\n\n" + printable(outcome.generated) + "\n\n";
   std::string places;
+  if (!outcome.division.empty()) places += concat("  grid        ", outcome.division, "\n");
   if (const MemoryPeaks& peaks = outcome.largest_peaks; peaks.counted_mib > 0)
     places += concat("  memory      at most ", fixed(peaks.counted_mib, 1), " MiB counted on a rank, ",
                      fixed(peaks.process_mib, 0), " MiB in its process\n");

@@ -43,8 +43,8 @@ struct RunSummary {
 /// The label, or the task if there is none.
 [[nodiscard]] std::string label_of(const std::string& task, const RunSummary& facts);
 
-/// Model and parameter count, data and its size, batch per step and per rank, ranks with device and threads,
-/// optimization; then RunSummary::more.
+/// Model and parameter count, data and its size, batch per step and per rank, ranks with device and threads, how they
+/// divide the model if they do, optimization; then RunSummary::more.
 [[nodiscard]] Facts describe(const RunOptions& options, const RunSummary& facts, const Ranks& ranks);
 
 /// Two columns of plain text, a line per fact, wrapped at `columns`.
@@ -70,6 +70,7 @@ struct Outcome {
   MemoryPeaks largest_peaks = {};                ///< The largest of any rank, each for itself.
   std::string generated = {};                    ///< Empty: no text was generated.
   std::string layout = {};                       ///< As RunOptions::layout.
+  std::string division = {};                     ///< As RunOptions::division.
   std::string loss_unit = {};                    ///< As RunSummary::loss_unit.
 };
 

@@ -12,18 +12,20 @@ namespace {
 
 class JsonLinesTracker final : public Tracker {
  public:
-  explicit JsonLinesTracker(const std::filesystem::path& folder) : file_(folder / "metrics.jsonl", Records::kLines) {}
+  explicit JsonLinesTracker(const std::filesystem::path& folder) : path_(folder / "metrics.jsonl") {}
 
   void log(const Scalars& values, std::int64_t step) override {
     nlohmann::ordered_json line{{kStep, step}};
     for (const auto& [name, value] : named_scalars(values, kStep)) line[name] = value;
+    if (!file_.is_in_place()) file_ = RecordFile(path_, Records::kLines);
     file_.append(dump_json(line) + "\n");
   }
 
  private:
   static constexpr const char* kStep = "step";
 
-  RecordFile file_;
+  std::filesystem::path path_;
+  RecordFile file_{path_, Records::kLines};
 };
 
 }  // namespace

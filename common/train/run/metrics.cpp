@@ -12,6 +12,7 @@
 #include "base/json.hpp"
 #include "base/json_lines.hpp"
 #include "base/log.hpp"
+#include "run/record_file.hpp"
 #include "run/run_folder.hpp"
 
 namespace lockstep::run {
@@ -148,6 +149,7 @@ void MetricsFile::keep_lines(std::int64_t last_step) {
 void MetricsFile::write(const StepMetrics& metrics) {
   // A failed write may have left part of a line.
   const std::string line = (is_torn_ ? "\n" : "") + to_line(metrics) + "\n";
+  if (file_.is_open() && !is_still_at(path_, file_.get())) file_.reset();
   try {
     if (!file_.is_open()) file_.reset(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
     if (!file_.is_open()) throw IoError(concat("opening ", path_.string()), errno);

@@ -73,7 +73,7 @@ class MetricsFile {
   /// file that cannot be read is appended to.
   MetricsFile(std::filesystem::path path, std::int64_t last_step);
 
-  /// Adds a line. Retries if an earlier open or write failed.
+  /// Adds a line. Retries if an earlier open or write failed; makes a new file if the file was removed.
   void write(const StepMetrics& metrics);
 
   /// The last line that the constructor kept.

@@ -1,6 +1,7 @@
 #include "run/record_file.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -44,6 +45,14 @@ off_t end_of_lines(int fd, off_t end, const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+bool is_still_at(const std::filesystem::path& path, int fd) noexcept {
+  struct stat named {};
+  struct stat opened {};
+  if (::fstat(fd, &opened) != 0) return true;  // the next write reports it
+  if (::stat(path.c_str(), &named) != 0) return errno != ENOENT && errno != ENOTDIR;
+  return named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+}
 
 RecordFile::RecordFile(std::filesystem::path path, Records records)
     : path_(std::move(path)), file_(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {

@@ -14,6 +14,9 @@ enum class Records {
   kBytes,  ///< Any bytes; the file belongs to this process alone.
 };
 
+/// False if the file that is open as `fd` was removed, replaced or moved: what is written to it is not found at `path`.
+[[nodiscard]] bool is_still_at(const std::filesystem::path& path, int fd) noexcept;
+
 /// Adds whole records: append() passes each to the system in one write before it returns.
 class RecordFile {
  public:
@@ -22,6 +25,8 @@ class RecordFile {
   RecordFile(std::filesystem::path path, Records records);
   /// @throws IoError  For example, the disk is full; names the file, which is unchanged.
   void append(std::string_view record);
+  /// As is_still_at().
+  [[nodiscard]] bool is_in_place() const noexcept { return is_still_at(path_, file_.get()); }
 
  private:
   void remove_torn_line();

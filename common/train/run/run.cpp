@@ -62,6 +62,16 @@ Outcome outcome_of(const StepLog& log, const RunSummary& facts) {
   return outcome;
 }
 
+// A run that fails before its first step leaves no folder.
+std::int64_t resume_or_remove(const RunFiles& files, const std::function<std::int64_t()>& resume) {
+  try {
+    return resume();
+  } catch (...) {
+    files.remove_if_new();
+    throw;
+  }
+}
+
 void announce_resume(const Ranks& ranks, std::int64_t first_step) {
   if (ranks.is_main()) std::cout << "resumed at step " << first_step << "\n" << std::flush;
 }
@@ -96,7 +106,8 @@ Run::Run(const RunOptions& options, nlohmann::json saved_options, const RunSumma
 }
 
 void Run::resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& sampler) {
-  const std::int64_t first_step = checkpoints_.resume(model, optimizer, sampler);
+  const std::int64_t first_step =
+      resume_or_remove(files_, [&] { return checkpoints_.resume(model, optimizer, sampler); });
   log_.resume(folder() / "metrics.jsonl", first_step, model.parameters().front().device());
   if (options_.resume) announce_resume(ranks_, first_step);
 }
@@ -104,7 +115,8 @@ void Run::resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& 
 void Run::resume(std::vector<NamedPart> model, optim::Optimizer& optimizer, data::Sampler& sampler) {
   require(!model.empty(), "a run without parts of a model");
   const Device device = model.front().tensor.device();
-  const std::int64_t first_step = checkpoints_.resume(std::move(model), optimizer, sampler);
+  const std::int64_t first_step =
+      resume_or_remove(files_, [&] { return checkpoints_.resume(std::move(model), optimizer, sampler); });
   log_.resume(folder() / "metrics.jsonl", first_step, device);
   if (options_.resume) announce_resume(ranks_, first_step);
 }
@@ -151,6 +163,7 @@ bool Run::validation_is_due() {
 }
 
 void Run::print_step() {
+  files_.restore_if_removed(facts_, step());
   log_.print();
   if (hooks_ && hooks_->check) hooks_->check(*this);
 }
@@ -174,6 +187,7 @@ int Run::finish() {
     Outcome outcome = outcome_of(log_, facts_);
     outcome.warmup_steps = options_.learning_rate.warmup_steps;
     outcome.layout = options_.layout;
+    outcome.division = options_.division;
     outcome.longest_save = checkpoints_.longest_save();
     outcome.largest_peaks = largest;
     outcome.generated = sample_;

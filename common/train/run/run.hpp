@@ -91,7 +91,7 @@ class Run {
   [[nodiscard]] bool is_finished() const noexcept { return step() >= last_step() || stop_.is_stopping(); }
 
   /// With --resume, continues exactly from the run's newest checkpoint, or the one named; else only does
-  /// --export-initial.
+  /// --export-initial. If that fails, the folder of a new run is removed.
   /// @throws IoError, FormatError, MismatchError  As load_training().
   void resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& sampler);
   /// The same for ranks that hold parts of the model: each reads its own elements of whole tensors.
@@ -125,7 +125,7 @@ class Run {
   void set_evaluation(double loss) { set_evaluation(Evaluation{.loss = loss}); }
   /// The same with further scores for metrics.jsonl and the report.
   void set_evaluation(const Evaluation& evaluation) { log_.set_evaluation(evaluation); }
-  /// Shows the progress line and writes the step to metrics.jsonl.
+  /// Shows the progress line and writes the step to metrics.jsonl. Makes the run folder again if it was removed.
   void print_step();
   /// True if this step ends with a checkpoint.
   [[nodiscard]] bool checkpoint_is_due() const;

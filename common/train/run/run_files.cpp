@@ -1,5 +1,7 @@
 #include "run/run_files.hpp"
 
+#include <utility>
+
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/log.hpp"
@@ -58,12 +60,37 @@ void RunFiles::write_options(const RunSummary& facts) const {
   if (!ranks_.is_main()) return;
   try {
     for (const auto& [name, content] : facts.files) replace_file(folder_ / name, content);
-    replace_file(folder_ / "options.json", dump_json(saved_options_, 2) + "\n");
+    replace_file(folder_ / kOptionsFile, dump_json(saved_options_, 2) + "\n");
   } catch (...) {
-    std::error_code ignored;  // the original error matters more
-    if (is_new_) fs::remove_all(folder_, ignored);
+    remove_if_new();
     throw;
   }
+}
+
+void RunFiles::restore_if_removed(const RunSummary& facts, std::int64_t step) {
+  std::error_code error;  // an error does not mean that nothing is there
+  if (!ranks_.is_main() || fs::exists(folder_ / kOptionsFile, error) || error) return;
+  const bool is_folder_there = fs::exists(folder_, error);
+  try {
+    fs::create_directories(folder_);
+    is_new_ = false;  // what is there now is not this run's to remove
+    write_options(facts);
+    Logger().warning(is_folder_there ? concat((folder_ / kOptionsFile).string(), " was removed; it is written again")
+                                     : concat("the run's folder ", folder_.string(),
+                                              " was removed or moved while the run trains; it is made again, and has "
+                                              "what follows from step ",
+                                              step, " on"));
+    has_warned_ = false;
+  } catch (const std::exception& problem) {
+    if (!std::exchange(has_warned_, true))
+      Logger().warning(concat("the run's folder ", folder_.string(), " was removed and cannot be made again: ",
+                              problem.what(), "; the run goes on, but what it saves is lost until it can"));
+  }
+}
+
+void RunFiles::remove_if_new() const noexcept {
+  std::error_code ignored;  // the error that ends the run matters more
+  if (ranks_.is_main() && is_new_) fs::remove_all(folder_, ignored);
 }
 
 void RunFiles::write_costs(const trace::Recorder& recorder, std::span<const StepMetrics> history,

@@ -1,6 +1,7 @@
 #pragma once
 /// @file
 /// The folder of a run, and the files in it that describe the run.
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -30,6 +31,12 @@ class RunFiles {
   /// Writes options.json and RunSummary::files, on the main rank. If that fails, a new folder is removed.
   /// @throws IoError
   void write_options(const RunSummary& facts) const;
+  /// Makes a folder again that was removed or moved while the run trains, with the files of write_options(), so that
+  /// its checkpoints can be resumed. On the main rank; says so, and logs an error.
+  /// @param step  The next one that is logged.
+  void restore_if_removed(const RunSummary& facts, std::int64_t step);
+  /// Removes a new folder, on the main rank: the run has failed before its first step.
+  void remove_if_new() const noexcept;
   /// Writes this rank's trace and summary. Write errors are logged. @param history, peaks  This process's.
   void write_costs(const trace::Recorder& recorder, std::span<const StepMetrics> history,
                    const MemoryPeaks& peaks) const;
@@ -43,6 +50,7 @@ class RunFiles {
   bool is_new_;
   std::filesystem::path folder_;
   nlohmann::json saved_options_;
+  bool has_warned_ = false;  // about a folder that cannot be made again
 };
 
 }  // namespace lockstep::run

@@ -21,7 +21,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kCheckpoints = "checkpoints";
-constexpr const char* kOptionsFile = "options.json";
 
 std::string date_of(std::chrono::system_clock::time_point now) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);

@@ -40,6 +40,9 @@ struct RunAndCheckpoint {
 /// @throws UsageError  It does not exist, or is no run's folder: names the latest run of the task in it.
 void require_run(const std::filesystem::path& folder, const std::string& task);
 
+/// The file of a run's options.
+inline constexpr const char* kOptionsFile = "options.json";
+
 /// Key in options.json for the backend in use, if "auto" was asked for.
 inline constexpr const char* kBackendUsed = "backend_used";
 

@@ -45,6 +45,7 @@ struct RunOptions {
   /// All ranks get equally many samples of a batch; false: the numbers may differ by one.
   bool has_equal_shares = true;
   std::string layout = {};  ///< How ranks divide the work, for commands that go on: " --tensor 2". Empty: the default.
+  std::string division = {};    ///< The same for people: "pipeline 2 x data 1 x tensor 2". Empty: by samples only.
   std::int64_t data_ranks = 0;  ///< Into how many shares ranks divide a batch; 0: each rank has one of its own.
 
   /// The device of a rank: the named one or, if no index was given, the one with the rank's number.

@@ -112,6 +112,10 @@ class TensorBoardTracker final : public Tracker {
       : folder_(std::move(folder)), first_step_(first_step) {}
 
   void log(const Scalars& values, std::int64_t step) override {
+    if (file_ && !file_->is_in_place()) {
+      file_.reset();
+      has_head_ = false;
+    }
     if (!file_) file_.emplace(folder_ / file_name(), Records::kBytes);
     const std::string head = has_head_ ? "" : head_of_file(first_step_);
     file_->append(head + record_of(event_now() + step_of(step) + bytes_field(5, summary_of(values))));

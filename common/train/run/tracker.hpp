@@ -18,7 +18,7 @@ namespace lockstep::run {
 using Scalars = std::map<std::string, double>;
 
 /// Writes the numbers of one run, on one process. Values are in the file when log() returns, so that a killed run keeps
-/// them. Thread safety: none.
+/// them; after a file was removed, they go to a new one. Thread safety: none.
 /// @source accelerate.tracking.GeneralTracker, Hugging Face Accelerate 1.
 class Tracker {
  public:

@@ -159,7 +159,7 @@ void TrainingSaver::save(std::int64_t step, const checkpoint::StreamedContents& 
 
 nlohmann::json TrainingSaver::state_of(std::int64_t step, const optim::Optimizer& optimizer,
                                        const data::Sampler& sampler, std::span<const KeptState> kept) {
-  if (!lock_) lock_ = std::make_unique<checkpoint::WriterLock>(checkpoints_);
+  if (!lock_ || !lock_->is_in_place()) lock_ = std::make_unique<checkpoint::WriterLock>(checkpoints_);
   SavedState state{
       .step = step, .optimizer_steps = optimizer.step_counts(), .sampler = sampler.state(), .options = options_};
   for (const KeptState& own : kept) state.kept[own.name] = own.save();

@@ -35,6 +35,12 @@ constexpr std::array kCommands = {
 // Commands that parse --help themselves, and `targets`, which receives other commands' arguments.
 constexpr std::array<std::string_view, 5> kReadHelp = {"check", "watch", "case", "predict", "targets"};
 
+// The command that a learner has typed, which errors name.
+std::string typed_name(const Command& command, const Arguments& rest) {
+  if (command.name == "targets" && !rest.empty()) return rest.front();
+  return command.name == "run-mine" ? "run" : std::string(command.name);
+}
+
 int dispatch(const Arguments& words) {
   if (words.empty()) return where_am_i({});
   const auto chosen = std::ranges::find(kCommands, words.front(), &Command::name);
@@ -49,9 +55,7 @@ int dispatch(const Arguments& words) {
     std::cout << "Usage: ./lockstep " << chosen->name << " " << chosen->usage << "\n\n" << chosen->summary << "\n";
     return 0;
   }
-  const bool is_for_another = chosen->name == "targets" && !rest.empty();  // whose name errors have
-  return run_guarded(concat("lockstep ", is_for_another ? rest.front() : std::string(chosen->name)),
-                     [&] { return chosen->run(rest); });
+  return run_guarded(concat("lockstep ", typed_name(*chosen, rest)), [&] { return chosen->run(rest); });
 }
 
 }  // namespace

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <iomanip>
 #include <iostream>
+#include <optional>
 #include <sstream>
 
 #include "base/counted.hpp"
+#include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "exercise_tool/build_work.hpp"
 #include "exercise_tool/command.hpp"
@@ -16,7 +19,7 @@
 #include "exercise_tool/loss_log.hpp"
 #include "exercise_tool/mine_request.hpp"
 #include "exercise_tool/records.hpp"
-#include "exercise_tool/shell.hpp"
+#include "exercise_tool/watched_training.hpp"
 
 namespace lockstep::exercise {
 namespace {
@@ -62,8 +65,12 @@ Curve read_curve(const fs::path& run) {
   return curve;
 }
 
-void train(const Workspace& workspace, const fs::path& program, const MineRequest& request, const std::string& variable,
-           const fs::path& out, const Arguments& more) {
+// A run with the learner's files gets at least this long for a step.
+constexpr std::chrono::seconds kLeastPatience{60};
+
+TrainingEnd train(const Workspace& workspace, const fs::path& program, const MineRequest& request,
+                  const std::string& variable, const fs::path& out, const Arguments& more,
+                  std::optional<std::chrono::milliseconds> patience = {}) {
   Arguments command = {"env",         variable,      (workspace.build / "bin" / "lockstep").string(),
                        "launch",      "--no-prefix", "--nproc",
                        request.nproc, "--",          program.string(),
@@ -71,8 +78,42 @@ void train(const Workspace& workspace, const fs::path& program, const MineReques
   command.insert(command.end(), request.options.begin(), request.options.end());
   command.insert(command.end(), more.begin(), more.end());
   std::cout << std::flush;
-  if (const int exit_code = run(command, workspace.root, Collect::kNothing).exit_code; exit_code != 0)
-    throw Error(concat("the training run ended with exit status ", exit_code, "; its output is above"));
+  return run_watched({.command = command, .folder = workspace.root, .runs = out, .patience = patience});
+}
+
+// "work/06.3_bucket_plan/bucket_plan.cpp, ..."
+std::string files_of(const Workspace& workspace, const std::vector<const Exercise*>& exercises) {
+  std::string files;
+  for (const Exercise* const exercise : exercises)
+    for (const std::string& file : exercise->files)
+      files += concat(files.empty() ? "" : ", ", workspace.shown(workspace.work(*exercise) / file));
+  return files;
+}
+
+std::chrono::milliseconds patience_after(const TrainingEnd& ours) {
+  return std::max<std::chrono::milliseconds>(kLeastPatience,
+                                             std::chrono::duration_cast<std::chrono::milliseconds>(ours.duration));
+}
+
+void require_trained(const TrainingEnd& ours) {
+  if (ours.exit_code == 0) return;
+  throw Error(concat("the training run with our code ended with exit status ", ours.exit_code,
+                     "; its output is above. Your files had no part in it"));
+}
+
+// @param files  The learner's, in this run.
+void require_trained(const TrainingEnd& yours, const TrainingEnd& ours, const std::string& files) {
+  if (yours.exit_code == 0) return;
+  const std::string advice = concat(". Your code in this run: ", files,
+                                    ". It has passed its checks, so look for what only training does: other sizes, "
+                                    "many steps, several calls. ./lockstep check NUMBER runs one file alone");
+  if (yours.has_stood_still)
+    throw Error(concat("the training run with your code was ended, because it took no step for ",
+                       format_seconds(patience_after(ours)), "; with our code all of them took ",
+                       format_seconds(ours.duration), ". A loop does not end, or a rank waits for what none sends; ",
+                       "where the ranks were is above", advice));
+  throw Error(concat("the training run with your code ended with exit status ", yours.exit_code,
+                     "; the rank that failed is named above", advice));
 }
 
 std::string compared(const Curve& ours, const Curve& yours) {
@@ -142,11 +183,14 @@ int run_mine(const Arguments& arguments) {
   const fs::path runs = workspace.root / "runs" / "mine";
 
   std::cout << "First run: our code\n\n";
-  train(workspace, workspace.build / "exercises" / program, request, "LOCKSTEP_MINE=", runs / "ours", {});
+  const TrainingEnd end_of_ours =
+      train(workspace, workspace.build / "exercises" / program, request, "LOCKSTEP_MINE=", runs / "ours", {});
+  require_trained(end_of_ours);
   const fs::path ours = latest_run(runs / "ours");
   std::cout << "\nSecond run: your code, with the same options and the same seed\n\n";
-  train(workspace, built.program, request, variable_for(workspace, exercises), runs / "yours",
-        {"--compare", ours.string()});
+  const TrainingEnd end_of_yours = train(workspace, built.program, request, variable_for(workspace, exercises),
+                                         runs / "yours", {"--compare", ours.string()}, patience_after(end_of_ours));
+  require_trained(end_of_yours, end_of_ours, files_of(workspace, exercises));
   const fs::path yours = latest_run(runs / "yours");
   const Curve our_curve = read_curve(ours), your_curve = read_curve(yours);
   std::cout << "\n"

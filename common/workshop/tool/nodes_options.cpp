@@ -131,7 +131,8 @@ void add_nodes_options(CommandLine& app, NodesOptions& options) {
       .check(whole_number(1, 65535));
   app.add_option("--role", options.role, "What the ranks find as ROLE_NAME, the same on all hosts");
   app.add_option("--max-restarts,--max_restarts", options.max_restarts,
-                 "How often the ranks of all hosts start again after a failure; hosts that come and go do not count")
+                 "How often the ranks of all hosts start again after a failure; hosts that come and go do not count. A "
+                 "rank that exits with 2 (wrong options) ends a job of a fixed --nnodes at once")
       .check(whole_number(0, INT32_MAX));
   app.add_option("--restart-backoff", options.backoff_s,
                  "Seconds before the first restart; twice as many before each further one, up to 30")

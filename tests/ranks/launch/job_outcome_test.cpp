@@ -53,6 +53,16 @@ TEST_CASE("a rank that a signal to all processes has ended first is no failure",
   CHECK(outcome.result().exit_code == exit_code);
 }
 
+TEST_CASE("it is known whether the others ended in good order after a rank was interrupted", "[launch]") {
+  const JobOptions options = options_of(3);
+  JobOutcome outcome(options);
+  outcome.note_failure({1, "exited with code 130", {}}, 130);
+  outcome.note_success();
+  CHECK_FALSE(outcome.was_only_interrupted());  // the third one has failed, or runs
+  CHECK(outcome.note_preempted());
+  CHECK(outcome.was_only_interrupted());
+}
+
 TEST_CASE("the first failure may follow from that of a rank that was killed, but not from its own", "[launch]") {
   const JobOptions options = options_of(3);
   JobOutcome outcome(options);

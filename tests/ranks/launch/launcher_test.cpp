@@ -91,6 +91,18 @@ TEST_CASE("a failure by signal is named, and the exit code is 128 + signal", "[l
   CHECK_THAT(killed.err, ContainsSubstring("  | working\n"));
 }
 
+TEST_CASE("a rank that a signal to it alone ends is named with it, and so is what became of the others",
+          "[launch][multirank]") {
+  const Finished killed = test::run_program(helper({"2", "raise", "1", std::to_string(SIGINT)}));
+  CHECK(killed.exit_code == 128 + SIGINT);
+  CHECK_THAT(killed.err, ContainsSubstring("rank 1 was killed by SIGINT (from outside, sent to it alone)"));
+  CHECK_THAT(killed.err, !ContainsSubstring("in good order"));
+  const Finished handled = test::run_program(helper({"3", "execute", "sh", "-c", "[ $RANK != 1 ] || exit 130"}));
+  CHECK(handled.exit_code == 130);
+  CHECK_THAT(handled.err, ContainsSubstring("rank 1 exited with code 130 (interrupted from outside") &&
+                              ContainsSubstring("launch_helper: the other ranks here have ended in good order\n"));
+}
+
 TEST_CASE("a rank that is killed is the culprit, though its peers ended before it did", "[launch][multirank]") {
   const Finished job = test::run_program(helper({"3", "late", "1"}));
   CHECK(job.exit_code == 128 + SIGKILL);

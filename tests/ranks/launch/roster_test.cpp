@@ -174,6 +174,20 @@ TEST_CASE("failures use up restarts, after pauses that grow", "[launch][07]") {
   CHECK(word_of(policy.decide(failed)) == "end 3");
 }
 
+TEST_CASE("wrong use is not tried again, unless another number of ranks may cure it", "[launch][07]") {
+  const bool is_elastic = GENERATE(false, true);
+  RestartPolicy policy({.is_elastic = is_elastic, .max_restarts = 2, .backoff = 1s, .longest_backoff = 3s});
+  CHECK(word_of(policy.decide({.cause = rank_failure(1, 0, 3)})) == "restart in 1.0 s");
+  const NextStep next = policy.decide({.cause = rank_failure(1, 0, 2)});
+  CHECK(word_of(next) == (is_elastic ? "restart in 2.0 s" : "end 2"));
+  if (is_elastic) return;
+  CHECK(policy.restart_count() == 1);
+  CHECK_THAT(std::get<VerdictMessage>(next).summary,
+             ContainsSubstring("first failure, after 1 restart: rank 0; no restart: exit code 2 means"));
+  RestartPolicy used_up({.max_restarts = 0});
+  CHECK(std::get<VerdictMessage>(used_up.decide({.cause = rank_failure(1, 0, 2)})).summary == "first failure: rank 0");
+}
+
 TEST_CASE("what follows a generation depends on why it ended", "[launch][07]") {
   const bool is_elastic = GENERATE(false, true);
   RestartPolicy policy({.is_elastic = is_elastic, .max_restarts = 1, .backoff = 1s, .longest_backoff = 3s});

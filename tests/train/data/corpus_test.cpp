@@ -98,9 +98,13 @@ TEST_CASE("data, tokenizer and model that do not go together are an error that s
   write_file(folder / "text", counting_text());
   write_token_file(folder / "a.bin", encode_bytes(counting_text()));
   CorpusOptions options{.data = folder / "text", .context_length = 8, .vocabulary_size = 100};
-  CHECK_THROWS_WITH(
-      load_corpus(options, byte_tokenizer()),
-      ContainsSubstring("vocabulary of 256, the model one of 100") && ContainsSubstring("--vocabulary-size 256"));
+  CHECK_THROWS_AS(load_corpus(options, byte_tokenizer()), UsageError);
+  CHECK_THROWS_WITH(load_corpus(options, byte_tokenizer()),
+                    ContainsSubstring("--vocabulary-size 100 is too small for the 256 tokens") &&
+                        ContainsSubstring("use 256 or more"));
+  const CorpusOptions one_token{.data = kRandomData, .context_length = 8, .vocabulary_size = 1};
+  CHECK_THROWS_AS(load_corpus(one_token, number_tokenizer()), UsageError);
+  CHECK_THROWS_WITH(load_corpus(one_token, number_tokenizer()), ContainsSubstring("--vocabulary-size 1 is too small"));
   options.vocabulary_size = 256;
   CHECK_THROWS_WITH(load_corpus(options, number_tokenizer()), ContainsSubstring("is a text"));
   options.validation_data = folder / "a.bin";

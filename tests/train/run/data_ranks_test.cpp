@@ -81,7 +81,7 @@ TEST_CASE("of four ranks that share a batch in two, each share is counted once",
   const FirstStep first = first_step(2, run::BatchOf::kThisRank, places, {0, 0, 12, 0});
   CHECK(first.metrics.count == 6 * 4);  // tokens
   CHECK(first.metrics.sample_ids == std::vector<std::int64_t>{100, 200, 101, 201, 102, 202});
-  CHECK_THAT(first.printed, ContainsSubstring("6 samples a step (24 tokens), 3 on each rank"));
+  CHECK_THAT(first.printed, ContainsSubstring("6 samples a step (24 tokens), 3 on each replica"));
 }
 
 TEST_CASE("a rank whose samples another rank counts adds none", "[run][multirank]") {

@@ -418,3 +418,71 @@ TEST_CASE("a run whose options cannot be written leaves no folder", "[run]") {
   CHECK_THROWS_AS(make(), IoError);
   CHECK(fs::is_empty(folder.path()));
 }
+
+TEST_CASE("a run whose initial weights cannot be exported says so, and leaves no folder", "[run]") {
+  const test::TemporaryFolder folder;
+  run::RunOptions options = in(folder);
+  options.output.export_initial = folder / "no folder/weights.safetensors";
+  const Ended ended = train(options);
+  CHECK_THAT(ended.error, ContainsSubstring("--export-initial " + options.output.export_initial.string()) &&
+                              ContainsSubstring("No such file or directory"));
+  CHECK(fs::is_empty(folder.path()));
+}
+
+TEST_CASE("a run's folder that is removed or moved while it trains is made again, and can be resumed", "[run]") {
+  const test::TemporaryFolder folder;
+  run::RunOptions options = in(folder);
+  options.output.tensorboard = true;
+  const bool is_moved = GENERATE(false, true);
+  const std::int64_t first_after = GENERATE(2, 6);  // before the first save, and after it
+  const fs::path elsewhere = folder / "elsewhere";
+  const Ended ended = train(options, {.after_step = [&](const fs::path& run, std::int64_t step) {
+                              // Nobody else saves there after the next save.
+                              if (step == 7) CHECK_THROWS_AS(checkpoint::WriterLock(run::checkpoints_of(run)), IoError);
+                              if (step != first_after) return;  // it is not logged yet
+                              if (is_moved)
+                                fs::rename(run, elsewhere);
+                              else
+                                fs::remove_all(run);
+                            }});
+  CHECK(ended.error.empty());
+  CHECK(ended.exit_code == 0);
+  CHECK_THAT(ended.err, ContainsSubstring(concat("the run's folder ", ended.run.string(), " was removed or moved")) &&
+                            ContainsSubstring(concat("from step ", first_after, " on")));
+  CHECK(std::count(ended.err.begin(), ended.err.end(), '\n') == 1);
+  CHECK(logged_steps(ended).front() == first_after);
+  CHECK(logged_steps(ended).back() == 8);
+  CHECK(test::read_event_files(ended.run).begin()->first == first_after);
+  CHECK(checkpoints(ended) == Names{"step_00000006", "step_00000008"});
+  CHECK_THAT(train(resumed(ended, {"--steps", "9"})).out, ContainsSubstring("resumed at step 8"));
+  if (is_moved) CHECK(run::read_metrics(elsewhere / "metrics.jsonl").back().step == first_after - 1);
+}
+
+TEST_CASE("a run's folder that cannot be made again ends the run at its next checkpoint, not before", "[run]") {
+  const test::TemporaryFolder folder;
+  run::RunOptions options = in(folder);
+  options.checkpoints.save_every = 6;
+  std::int64_t last_step = 0;
+  fs::path blocked;
+  const Ended ended = train(options, {.after_step = [&](const fs::path& run, std::int64_t step) {
+                              last_step = step;
+                              if (step != 1) return;
+                              fs::remove_all(run);
+                              write_file(run, "in the way");
+                              blocked = run;
+                            }});
+  CHECK(last_step == 6);
+  CHECK_THAT(ended.error, ContainsSubstring("cannot make the folder " + (blocked / "checkpoints").string()));
+  CHECK_THAT(ended.err, ContainsSubstring("was removed and cannot be made again"));
+  CHECK(ended.err.find("cannot be made again") == ended.err.rfind("cannot be made again"));
+}
+
+TEST_CASE("options.json that is removed while a run trains is written again", "[run]") {
+  const test::TemporaryFolder folder;
+  const Ended ended = train(in(folder), {.after_step = [&](const fs::path& run, std::int64_t step) {
+                              if (step == 3) fs::remove(run / "options.json");
+                            }});
+  CHECK_THAT(ended.err, ContainsSubstring("options.json was removed; it is written again"));
+  CHECK(fs::exists(ended.run / "options.json"));
+  CHECK(logged_steps(ended).front() == 1);
+}

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "base/file.hpp"
 #include "nn/gpt.hpp"
@@ -40,4 +41,9 @@ TEST_CASE("a run that trains a GPT counts tokens, and keeps what its data were",
   CHECK_THAT(facts.at(5).second, ContainsSubstring("AdamW, learning rate 0.002 falling to 0.0002") &&
                                      ContainsSubstring(", clip 1, dropout 0.25"));
   CHECK(facts.back().first == "memory");
+  options.division = "pipeline 2 x data 1 x tensor 2";
+  CHECK(run::describe(options, summary, run::Ranks(nullptr)).at(4) ==
+        std::pair<std::string, std::string>("grid", options.division));
+  CHECK_THAT(run::closing("run", {.division = options.division}),
+             ContainsSubstring("  grid        pipeline 2 x data 1 x tensor 2\n"));
 }

@@ -19,7 +19,7 @@ struct AgentOptions {
   int min_nodes = 1;             ///< Minimum number of hosts for a generation.
   int max_nodes = 1;             ///< Further hosts wait as spares. If greater than min_nodes, the job is elastic.
   int node_rank = -1;            ///< Of this host; -1: by order of arrival. 0 serves the meeting.
-  int max_restarts = 0;          ///< Restarts after failures; hosts that come and go do not count.
+  int max_restarts = 0;          ///< Of failures, not of exit code 2 (wrong use); hosts that come and go do not count.
   net::SocketAddress endpoint{"127.0.0.1", 0};  ///< Of the meeting; port 0 for a job of one host.
   std::optional<bool> is_host;             ///< Whether `endpoint` is this host's; empty: determined if node_rank is -1.
   std::chrono::milliseconds join{60'000};  ///< HubOptions::join

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/preemption.hpp"
+#include "launch/local/wait_status.hpp"
 
 namespace lockstep::launch {
 
@@ -34,6 +35,11 @@ bool JobOutcome::conclude_preemption() {
   if (preempted_ < options_.world_size || result_.failure || (was_stopped_ && !was_asked)) return false;
   result_.exit_code = kRequeueExitCode;
   return true;
+}
+
+bool JobOutcome::was_only_interrupted() const noexcept {
+  return result_.failure && result_.exit_code == kInterruptedExitCode &&
+         succeeded_ + preempted_ == options_.world_size - 1;  // - 1: the interrupted one
 }
 
 bool JobOutcome::is_preempted() const noexcept { return !result_.failure && result_.exit_code == kRequeueExitCode; }

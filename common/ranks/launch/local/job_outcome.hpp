@@ -18,6 +18,8 @@ class JobOutcome {
 
   /// A rank has ended in any way.
   void note_end() noexcept { ++ended_; }
+  /// A rank has ended with code 0.
+  void note_success() noexcept { ++succeeded_; }
   /// A rank has ended after saving, and asks to be restarted (kRequeueExitCode). @return  Whether it is the first one.
   bool note_preempted() noexcept { return preempted_++ == 0; }
   /// A rank has failed, the first one as far as is known. @param exit_code  The rank's.
@@ -39,6 +41,8 @@ class JobOutcome {
   [[nodiscard]] const JobResult& result() const noexcept { return result_; }
   /// Number of ranks that have not ended.
   [[nodiscard]] int left() const noexcept { return options_.world_size - ended_; }
+  /// Whether a rank was interrupted, and all others have ended in good order.
+  [[nodiscard]] bool was_only_interrupted() const noexcept;
   /// Whether a rank has saved and none has failed.
   [[nodiscard]] bool is_preempted() const noexcept;
   /// Whether note_signal() has been called.
@@ -53,7 +57,8 @@ class JobOutcome {
   const JobOptions& options_;
   JobResult result_;
   int ended_ = 0;
-  int preempted_ = 0;  // of these
+  int succeeded_ = 0;  // of these
+  int preempted_ = 0;  // likewise
   bool was_stopped_ = false;
 };
 

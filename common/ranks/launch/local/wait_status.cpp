@@ -15,10 +15,15 @@ std::string signal_name(int signal) {
 }
 
 std::string describe_end(int status) {
-  if (!WIFSIGNALED(status)) return concat("exited with code ", WEXITSTATUS(status));
+  if (!WIFSIGNALED(status)) {
+    const int code = WEXITSTATUS(status);
+    return concat("exited with code ", code,
+                  code == kInterruptedExitCode ? " (interrupted from outside, by SIGINT or SIGHUP to it alone)" : "");
+  }
   const int signal = WTERMSIG(status);
   std::string text = concat("was killed by ", signal_name(signal));
   if (signal == SIGKILL) return text + " (from outside; the kernel does so when memory runs out)";
+  if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP) return text + " (from outside, sent to it alone)";
   const char* meaning = sigdescr_np(signal);
   return meaning == nullptr ? text : concat(text, " (", meaning, ")");
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/preemption.hpp"
+#include "launch/local/wait_status.hpp"
 
 namespace lockstep::launch {
 namespace {
@@ -53,15 +54,24 @@ NextStep RestartPolicy::decide(const GenerationEnd& end) {
 
 NextStep RestartPolicy::restart_or_give_up(const GenerationEnd& end) {
   const EndCause& cause = *end.cause;
-  if (restart_count_ >= limits_.max_restarts || end.hub_signal) {
+  const bool has_restarts = restart_count_ < limits_.max_restarts && !end.hub_signal;
+  if (!has_restarts || is_wrong_use(cause)) {
     const std::string restarts =
         restart_count_ == 0 ? "" : concat(", after ", restart_count_, restart_count_ == 1 ? " restart" : " restarts");
-    return VerdictMessage{cause.exit_code, concat("first failure", restarts, ": ", cause.text), cause.last_lines};
+    const std::string why =
+        has_restarts ? concat("; no restart: exit code ", kUsageExitCode, " means a wrong command line or setting")
+                     : "";
+    return VerdictMessage{cause.exit_code, concat("first failure", restarts, ": ", cause.text, why), cause.last_lines};
   }
   const auto pause_before = pause();
   ++restart_count_;
   return Restart{pause_before, concat("restart ", restart_count_, " of ", limits_.max_restarts, " in ",
                                       format_seconds(pause_before), ", because ", cause.text)};
+}
+
+// The next start would find the same. Not so in an elastic job, where options that fit no 3 hosts may fit 4.
+bool RestartPolicy::is_wrong_use(const EndCause& cause) const noexcept {
+  return !limits_.is_elastic && cause.kind == EndCause::Kind::kRank && cause.exit_code == kUsageExitCode;
 }
 
 std::chrono::milliseconds RestartPolicy::pause() const {

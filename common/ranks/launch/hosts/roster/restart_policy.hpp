@@ -28,7 +28,8 @@ struct GenerationEnd {
   std::optional<int> hub_signal = {};  ///< Signal to the hub's own host to end, if any.
 };
 
-/// Decides whether a job goes on after a generation, restarts, or ends. Thread safety: one thread.
+/// Decides whether a job goes on after a generation, restarts, or ends. A rank that exits with 2 (a wrong command line)
+/// ends a job of a fixed number of hosts in spite of restarts left. Thread safety: one thread.
 class RestartPolicy {
  public:
   /// Number of restarts and pauses.
@@ -47,6 +48,7 @@ class RestartPolicy {
 
  private:
   [[nodiscard]] NextStep restart_or_give_up(const GenerationEnd& end);
+  [[nodiscard]] bool is_wrong_use(const EndCause& cause) const noexcept;
   [[nodiscard]] std::chrono::milliseconds pause() const;
 
   Limits limits_;
