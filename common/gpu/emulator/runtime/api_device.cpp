@@ -9,6 +9,7 @@
 #include "emulator/runtime/api_call.hpp"
 #include "emulator/runtime/capture.hpp"
 #include "emulator/runtime/handles.hpp"
+#include "emulator/runtime/pools.hpp"
 #include "emulator/runtime/scheduler.hpp"
 
 namespace {
@@ -64,8 +65,10 @@ cudaError_t cudaDeviceSynchronize() {
 cudaError_t cudaDeviceReset() {
   return api_call("cudaDeviceReset", ApiNeeds::kDevice, [] {
     const int device = current_device();
+    abandon_captures(device);
     Scheduler::instance().reset(device);
     Handles::instance().remove_all(device);
+    reset_pools(device);
     DeviceMemory::instance().free_all(device);
     const std::lock_guard lock(choices().mutex);
     std::erase_if(choices().peers, [device](const auto& pair) { return pair.first == device; });

@@ -41,8 +41,11 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) {
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  return api_call("cudaStreamDestroy", ApiNeeds::kDevice,
-                  [&] { Scheduler::instance().close(Handles::instance().remove(stream)); });
+  return api_call("cudaStreamDestroy", ApiNeeds::kDevice, [&] {
+    const auto queue = Handles::instance().remove(stream);
+    abandon_capture(*queue);
+    Scheduler::instance().close(queue);
+  });
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {

@@ -37,6 +37,11 @@ struct Captures {
     const auto found = std::ranges::find_if(all, [&](const Capture& each) { return each.members.contains(stream); });
     return found == all.end() ? nullptr : &*found;
   }
+  template <typename Condition>
+  void drop_if(const Condition& condition) {
+    const std::scoped_lock lock(mutex);
+    active -= static_cast<int>(std::erase_if(all, condition));
+  }
 };
 
 Captures& captures() {
@@ -113,6 +118,14 @@ RecordedOperations end_capture(const StreamQueue& queue) {
   return std::move(ended.operations);
 }
 
+void abandon_capture(const StreamQueue& queue) {
+  captures().drop_if([&](const Capture& each) { return each.origin == queue.id; });
+}
+
+void abandon_captures(int device) {
+  captures().drop_if([&](const Capture& each) { return each.device == device; });
+}
+
 bool is_captured(const StreamQueue& queue) {
   if (captures().active.load() == 0) return false;
   const std::scoped_lock lock(captures().mutex);
@@ -140,6 +153,8 @@ void join_capture(const StreamQueue& queue, const CaptureMark& mark) {
   const Capture* const own = captures().of(queue.id);
   api_require(own == nullptr || own == &*found, cudaErrorStreamCaptureMerge,
               "the stream belongs to another capture than the event");
+  api_require(queue.kind != StreamKind::kLegacy, cudaErrorStreamCaptureImplicit,
+              "the default stream cannot take part in a capture: use one of cudaStreamCreate");
   found->members[queue.id].kind = queue.kind;
   Member& waited_for = found->members.at(mark.stream);
   waited_for.joined = std::max(waited_for.joined, mark.position);
