@@ -17,7 +17,7 @@
 struct CUmemPoolHandle_st {
   int device = 0;
   std::uint64_t used = 0;
-  std::uint64_t most_used = 0;  // since the program has last asked to count anew
+  std::uint64_t most_used = 0, most_reserved = 0;  // since the program has last asked to count each anew
   std::map<cudaMemPoolAttr, std::uint64_t> values{{cudaMemPoolReuseFollowEventDependencies, 1},
                                                   {cudaMemPoolReuseAllowOpportunistic, 1},
                                                   {cudaMemPoolReuseAllowInternalDependencies, 1},
@@ -78,6 +78,10 @@ cudaError_t give_pool(const char* call, cudaMemPool_t* pool, int device,
 bool is_int(cudaMemPoolAttr attribute) { return attribute < cudaMemPoolAttrReleaseThreshold; }
 bool is_high(cudaMemPoolAttr attribute) {
   return attribute == cudaMemPoolAttrReservedMemHigh || attribute == cudaMemPoolAttrUsedMemHigh;
+}
+
+std::uint64_t& most(CUmemPoolHandle_st& pool, cudaMemPoolAttr attribute) {
+  return attribute == cudaMemPoolAttrUsedMemHigh ? pool.most_used : pool.most_reserved;
 }
 
 void require_attribute(cudaMemPoolAttr attribute, const void* value) {
@@ -143,7 +147,7 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
       return;
     }
     api_require(number == 0, cudaErrorInvalidValue, "the most that was in use can only be set to 0: counted anew");
-    pool->most_used = pool->used;
+    most(*pool, attribute) = pool->used;
   });
 }
 
@@ -156,7 +160,7 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
     } else if (attribute == cudaMemPoolAttrReleaseThreshold) {
       *static_cast<std::uint64_t*>(value) = pool->values.at(attribute);
     } else {
-      *static_cast<std::uint64_t*>(value) = is_high(attribute) ? pool->most_used : pool->used;
+      *static_cast<std::uint64_t*>(value) = is_high(attribute) ? most(*pool, attribute) : pool->used;
     }
   });
 }
@@ -180,6 +184,7 @@ void add_to_pool(cudaMemPool_t pool, const Allocation& block) {
   pools().blocks[block.begin] = {pool, block.bytes};
   pool->used += block.bytes;
   pool->most_used = std::max(pool->most_used, pool->used);
+  pool->most_reserved = std::max(pool->most_reserved, pool->used);
 }
 
 void remove_from_pool(const void* block) {
@@ -196,7 +201,7 @@ void reset_pools(int device) {
   pools().current[index] = pools().defaults[index];
   std::erase_if(pools().blocks, [device](const auto& block) { return block.second.pool->device == device; });
   for (const auto& [handle, pool] : pools().all) {
-    if (pool->device == device) pool->used = pool->most_used = 0;
+    if (pool->device == device) pool->used = pool->most_used = pool->most_reserved = 0;
   }
 }
 

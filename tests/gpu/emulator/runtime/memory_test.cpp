@@ -182,6 +182,7 @@ TEST_CASE("A pool counts what is allocated from it, and the most that was", "[em
   number = 0;
   CHECK(cudaMemPoolSetAttribute(own, cudaMemPoolAttrUsedMemHigh, &number) == cudaSuccess);
   CHECK(read(own, cudaMemPoolAttrUsedMemHigh) == 0);
+  CHECK(read(own, cudaMemPoolAttrReservedMemHigh) == 300);
   REQUIRE(cudaMallocAsync(&from_own, 300, own, nullptr) == cudaSuccess);
   CHECK(cudaMemPoolDestroy(own) == cudaSuccess);
   CHECK(cudaFree(from_own) == cudaSuccess);  // outlives its pool
