@@ -198,6 +198,18 @@ TEST_CASE("Rows of more bytes than there are numbers do not fit", "[emulator]") 
   CHECK(cudaMalloc3D(&region, make_cudaExtent(std::size_t{1} << 32, 65536, 65536)) == cudaErrorMemoryAllocation);
 }
 
+TEST_CASE("A grid barrier keeps the shared memory of blocks, and lets the host's static objects alone", "[emulator]") {
+  int *kept = nullptr, *counts = nullptr;
+  REQUIRE(cudaMallocManaged(&kept, 3 * sizeof(int)) == cudaSuccess);
+  REQUIRE(cudaMallocManaged(&counts, 2 * sizeof(int)) == cudaSuccess);
+  REQUIRE(test::grid_barriers(kept, counts, 3) == cudaSuccess);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(std::vector<int>(kept, kept + 3) == std::vector<int>{0, 1, 2});
+  CHECK(std::vector<int>(counts, counts + 2) == std::vector<int>{101, 102});
+  CHECK(cudaFree(kept) == cudaSuccess);
+  CHECK(cudaFree(counts) == cudaSuccess);
+}
+
 TEST_CASE("cudaPointerGetAttributes tells whose memory an address is of", "[emulator]") {
   float local = 0.0F;
   float* device = nullptr;
