@@ -27,6 +27,9 @@ TEST_CASE("float64 is rounded once", "[emulator]") {
   CHECK(static_cast<float>(__double2bfloat16(-1.0 - 0x1p-8 - 0x1p-40)) == -1.0F - 0x1p-7F);
   CHECK(static_cast<float>(__double2bfloat16(1.0 + 3 * 0x1p-8 - 0x1p-40)) == 1.0F + 0x1p-7F);
   CHECK(std::isinf(static_cast<float>(__double2bfloat16(1e300))));
+  CHECK(__bfloat16_as_ushort(__double2bfloat16(-1e-300)) == 0x8000);  // a float32 cannot hold it
+  CHECK(__half_as_ushort(__double2half(-1e-60)) == 0x8000);
+  CHECK(__half_as_ushort(__double2half(1e-60)) == 0);
 }
 
 TEST_CASE("Arithmetic on bfloat16 rounds each result", "[emulator]") {
@@ -151,6 +154,7 @@ TEST_CASE("__half multiplies and adds with one rounding", "[emulator]") {
   CHECK(__half2float(__hfma_relu(__hneg(one), one, tiny)) == 0.0F);
   CHECK(__hisnan(__hdiv(tiny - tiny, tiny - tiny)));
   CHECK(__half2float(__hmax(__hdiv(tiny - tiny, tiny - tiny), one)) == 1.0F);
+  CHECK(__half_as_ushort(__hmin(__ushort_as_half(0xfe01), __ushort_as_half(0xfc02))) == 0x7fff);
 }
 
 TEST_CASE("Comparisons of pairs give a pair or one answer", "[emulator]") {
@@ -158,6 +162,10 @@ TEST_CASE("Comparisons of pairs give a pair or one answer", "[emulator]") {
   CHECK(__half22float2(__heq2(a, b)).x == 1.0F);
   CHECK(__half22float2(__heq2(a, b)).y == 0.0F);
   CHECK((__hble2(a, b) && !__hblt2(a, b) && !__hbeq2(a, b)));
+  CHECK((a <= b && !(a < b) && !(a == b) && !(a != b)));  // only the second elements differ
+  const __half2 unordered = __floats2half2_rn(std::nanf(""), 2.0F);
+  CHECK((!__hne(unordered.x, a.x) && unordered.x != a.x && __hne(a.x, a.y)));  // __hne() asks for an order
+  CHECK((__low2float(__hne2(unordered, a)) == 0.0F && !__hbne2(unordered, b) && __hbne2(a, __lowhigh2highlow(a))));
   const __nv_bfloat162 c = __floats2bfloat162_rn(1.0F, 2.0F);
   CHECK((__hbge2(c, c) && __high2float(__hgt2(c, c)) == 0.0F && __low2float(__high2bfloat162(c)) == 2.0F));
 }

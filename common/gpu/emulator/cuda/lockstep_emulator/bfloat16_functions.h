@@ -35,7 +35,7 @@ inline __nv_bfloat16 __hfma(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) {
   return lockstep::emulator::add_to_odd(static_cast<double>(static_cast<float>(a)) * static_cast<float>(b), static_cast<float>(c));
 }
 constexpr bool __heq(__nv_bfloat16 a, __nv_bfloat16 b) { return a == b; }
-constexpr bool __hne(__nv_bfloat16 a, __nv_bfloat16 b) { return a != b; }
+constexpr bool __hne(__nv_bfloat16 a, __nv_bfloat16 b) { return a < b || a > b; }  // unlike !=, false if one is NaN
 constexpr bool __hlt(__nv_bfloat16 a, __nv_bfloat16 b) { return a < b; }
 constexpr bool __hle(__nv_bfloat16 a, __nv_bfloat16 b) { return a <= b; }
 constexpr bool __hgt(__nv_bfloat16 a, __nv_bfloat16 b) { return a > b; }
@@ -47,13 +47,13 @@ constexpr int __hisinf(__nv_bfloat16 a) {
 }
 /// If one is NaN, the other one; +0 is greater than -0.
 inline __nv_bfloat16 __hmax(__nv_bfloat16 a, __nv_bfloat16 b) {
-  if (__hisnan(a)) return b;
+  if (__hisnan(a)) return static_cast<float>(b);  // the canonical NaN, if b is one too
   if (__hisnan(b)) return a;
   return a > b || (a == b && !std::signbit(static_cast<float>(a))) ? a : b;
 }
 /// If one is NaN, the other one; -0 is less than +0.
 inline __nv_bfloat16 __hmin(__nv_bfloat16 a, __nv_bfloat16 b) {
-  if (__hisnan(a)) return b;
+  if (__hisnan(a)) return static_cast<float>(b);  // the canonical NaN, if b is one too
   if (__hisnan(b)) return a;
   return a < b || (a == b && std::signbit(static_cast<float>(a))) ? a : b;
 }

@@ -53,7 +53,7 @@ inline __half __hfma(__half a, __half b, __half c) {
   return lockstep::emulator::add_to_odd(static_cast<double>(static_cast<float>(a)) * static_cast<float>(b), static_cast<float>(c));
 }
 constexpr bool __heq(__half a, __half b) { return a == b; }
-constexpr bool __hne(__half a, __half b) { return a != b; }
+constexpr bool __hne(__half a, __half b) { return a < b || a > b; }  // unlike !=, false if one is NaN
 constexpr bool __hlt(__half a, __half b) { return a < b; }
 constexpr bool __hle(__half a, __half b) { return a <= b; }
 constexpr bool __hgt(__half a, __half b) { return a > b; }
@@ -65,13 +65,13 @@ constexpr int __hisinf(__half a) {
 }
 /// If one is NaN, the other one; +0 is greater than -0.
 inline __half __hmax(__half a, __half b) {
-  if (__hisnan(a)) return b;
+  if (__hisnan(a)) return static_cast<float>(b);  // the canonical NaN, if b is one too
   if (__hisnan(b)) return a;
   return a > b || (a == b && !std::signbit(static_cast<float>(a))) ? a : b;
 }
 /// If one is NaN, the other one; -0 is less than +0.
 inline __half __hmin(__half a, __half b) {
-  if (__hisnan(a)) return b;
+  if (__hisnan(a)) return static_cast<float>(b);  // the canonical NaN, if b is one too
   if (__hisnan(b)) return a;
   return a < b || (a == b && std::signbit(static_cast<float>(a))) ? a : b;
 }

@@ -15,7 +15,7 @@ constexpr float round_to_odd(double value) noexcept {
   auto bits = std::bit_cast<std::uint32_t>(near);
   const bool is_exact = near != near || static_cast<double>(near) == value;
   if (!is_exact && (bits & 1U) == 0) {
-    const bool is_beyond = near < 0.0F ? static_cast<double>(near) < value : static_cast<double>(near) > value;
+    const bool is_beyond = value < 0.0 ? static_cast<double>(near) < value : static_cast<double>(near) > value;
     bits = is_beyond ? bits - 1 : bits | 1U;
   }
   return std::bit_cast<float>(bits);
