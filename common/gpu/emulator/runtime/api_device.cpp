@@ -109,8 +109,8 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, i
   return api_call("cudaDeviceGetP2PAttribute", ApiNeeds::kDevice, [&] {
     require_device(device);
     require_device(peer);
-    api_require(value != nullptr && device != peer, cudaErrorInvalidValue,
-                "the pointer to the value is null, or the two devices are the same");
+    api_require(device != peer, cudaErrorInvalidDevice, "the two devices are the same");
+    api_require(value != nullptr, cudaErrorInvalidValue, "the pointer to the value is null");
     *value = attribute == cudaDevP2PAttrAccessSupported || attribute == cudaDevP2PAttrNativeAtomicSupported ? 1 : 0;
   });
 }

@@ -91,10 +91,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   return api_call("cudaStreamIsCapturing", ApiNeeds::kDevice, [&] {
     api_require(status != nullptr, cudaErrorInvalidValue, "the pointer to the status is null");
-    const auto queue = Handles::instance().queue(stream);
-    *status = !is_captured(*queue)         ? cudaStreamCaptureStatusNone
-              : is_capture_invalid(*queue) ? cudaStreamCaptureStatusInvalidated
-                                           : cudaStreamCaptureStatusActive;
+    *status = capture_status(*Handles::instance().queue(stream));
   });
 }
 

@@ -81,7 +81,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     wait.event = event;
     wait.is_empty_wait = !state.record;
     if (state.record) wait.waits.push_back(state.record->point);
-    Scheduler::instance().enqueue(queue, std::move(wait));
+    issue(queue, std::move(wait));
   });
 }
 

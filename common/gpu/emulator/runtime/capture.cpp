@@ -60,17 +60,24 @@ void require_valid(const Capture& capture) {
   api_require(!capture.is_invalid, cudaErrorStreamCaptureInvalidated, "an earlier error has invalidated the capture");
 }
 
-// The default stream waits for blocking streams, which cannot be recorded.
+// A capture that the default stream would wait for: it waits for blocking streams. Null for other streams.
+Capture* implicitly_awaited(const StreamQueue& queue) {
+  if (queue.kind != StreamKind::kLegacy) return nullptr;
+  const auto found = std::ranges::find_if(captures().all, [&](const Capture& capture) {
+    return capture.device == queue.device && std::ranges::any_of(capture.members, [](const auto& member) {
+             return member.second.kind == StreamKind::kBlocking;
+           });
+  });
+  return found == captures().all.end() ? nullptr : &*found;
+}
+
+constexpr const char* kImplicitWait = "the default stream would wait for a stream that is captured: use another stream";
+
 void refuse_implicit_wait(const StreamQueue& queue) {
-  if (queue.kind != StreamKind::kLegacy) return;
-  for (Capture& capture : captures().all) {
-    const bool is_blocking = std::ranges::any_of(
-        capture.members, [](const auto& member) { return member.second.kind == StreamKind::kBlocking; });
-    if (capture.device != queue.device || !is_blocking) continue;
-    capture.is_invalid = true;
-    throw ApiError{cudaErrorStreamCaptureImplicit,
-                   "the default stream would wait for a stream that is captured: use another stream"};
-  }
+  Capture* const awaited = implicitly_awaited(queue);
+  if (awaited == nullptr) return;
+  awaited->is_invalid = true;
+  throw ApiError{cudaErrorStreamCaptureImplicit, kImplicitWait};
 }
 
 }  // namespace
@@ -132,10 +139,12 @@ bool is_captured(const StreamQueue& queue) {
   return captures().of(queue.id) != nullptr;
 }
 
-bool is_capture_invalid(const StreamQueue& queue) {
+cudaStreamCaptureStatus capture_status(const StreamQueue& queue) {
   const std::scoped_lock lock(captures().mutex);
+  api_require(implicitly_awaited(queue) == nullptr, cudaErrorStreamCaptureImplicit, kImplicitWait);
   const Capture* const capture = captures().of(queue.id);
-  return capture != nullptr && capture->is_invalid;
+  if (capture == nullptr) return cudaStreamCaptureStatusNone;
+  return capture->is_invalid ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
 }
 
 CaptureMark mark_capture(const StreamQueue& queue) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "emulator/cuda/lockstep_emulator/api_graph.h"
 #include "emulator/runtime/operation.hpp"
 
 namespace lockstep::emulator {
@@ -34,8 +35,9 @@ void abandon_capture(const StreamQueue& queue);
 void abandon_captures(int device);
 /// True while the stream's operations are recorded.
 bool is_captured(const StreamQueue& queue);
-/// True if so, and an error has made the capture useless.
-bool is_capture_invalid(const StreamQueue& queue);
+/// The same, and whether an error has made the capture useless.
+/// @throws ApiError  The default stream would wait for a captured one; the capture stays valid.
+cudaStreamCaptureStatus capture_status(const StreamQueue& queue);
 
 /// The place after what is recorded, for an event recorded in a captured stream.
 CaptureMark mark_capture(const StreamQueue& queue);

@@ -131,6 +131,8 @@ TEST_CASE_METHOD(OnDeviceZero, "Peer access is asked for once", "[emulator]") {
   CHECK(cudaDeviceDisablePeerAccess(1) == cudaSuccess);
   CHECK(cudaDeviceDisablePeerAccess(1) == cudaErrorPeerAccessNotEnabled);
   CHECK(cudaDeviceEnablePeerAccess(0, 0) == cudaErrorInvalidDevice);
+  CHECK(cudaDeviceGetP2PAttribute(&can_access, cudaDevP2PAttrAccessSupported, 1, 1) == cudaErrorInvalidDevice);
+  CHECK(cudaDeviceGetP2PAttribute(nullptr, cudaDevP2PAttrAccessSupported, 0, 1) == cudaErrorInvalidValue);
   cudaGetLastError();
 }
 

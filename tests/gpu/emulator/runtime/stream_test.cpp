@@ -318,6 +318,7 @@ TEST_CASE_METHOD(Fixture, "The default stream cannot join a capture", "[emulator
 
 TEST_CASE_METHOD(Fixture, "A call that a capture cannot hold is an error and ends it", "[emulator]") {
   cudaGraph_t graph = nullptr;
+  cudaStreamCaptureStatus status{};
   const auto begin = [&] { REQUIRE(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeGlobal) == cudaSuccess); };
   CHECK(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal) == cudaErrorStreamCaptureUnsupported);
   CHECK(cudaStreamEndCapture(blocking, &graph) == cudaErrorStreamCaptureUnmatched);
@@ -333,6 +334,15 @@ TEST_CASE_METHOD(Fixture, "A call that a capture cannot hold is an error and end
   begin();
   CHECK(cudaMemset(x, 0, kBytes) == cudaErrorStreamCaptureImplicit);
   CHECK(cudaStreamEndCapture(blocking, &graph) == cudaErrorStreamCaptureInvalidated);
+  begin();
+  CHECK(cudaEventRecord(event, nullptr) == cudaErrorStreamCaptureImplicit);
+  CHECK(cudaStreamIsCapturing(blocking, &status) == cudaSuccess);
+  CHECK(status == cudaStreamCaptureStatusInvalidated);
+  CHECK(cudaStreamEndCapture(blocking, &graph) == cudaErrorStreamCaptureInvalidated);
+  begin();
+  CHECK(cudaStreamIsCapturing(nullptr, &status) == cudaErrorStreamCaptureImplicit);  // and harms nothing
+  CHECK(cudaStreamEndCapture(blocking, &graph) == cudaSuccess);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
   begin();
   CHECK(cudaEventRecord(event, blocking) == cudaSuccess);
   CHECK(cudaEventSynchronize(event) == cudaErrorCapturedEvent);
