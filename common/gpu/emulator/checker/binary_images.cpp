@@ -10,6 +10,8 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <unordered_set>
+#include <utility>
 
 namespace lockstep::emulator::checker {
 namespace {
@@ -36,6 +38,10 @@ class ElfFile {
   }
   std::vector<Symbol> symbols(const Section& table) {
     return read<Symbol>(table.sh_offset, table.sh_size / sizeof(Symbol));
+  }
+  // True if the symbol's bytes are zeros when the program starts.
+  [[nodiscard]] bool is_zeroed(const Symbol& symbol) const {
+    return symbol.st_shndx < sections_.size() && sections_[symbol.st_shndx].sh_type == SHT_NOBITS;
   }
   std::string names_of(const Section& table) {
     return table.sh_link < sections_.size() ? text_of(sections_[table.sh_link]) : std::string();
@@ -111,7 +117,7 @@ std::string variable_name(const char* mangled) {
   return name.substr(0, name.find_first_of(" .["));
 }
 
-// Calls `use(mangled name, range)` for the variables of an image until it returns true.
+// Calls `use(mangled name, range, is_zeroed)` for the variables of an image until it returns true.
 template <typename Use>
 void for_each_variable(const BinaryImage& image, const Use& use) {
   ElfFile file(image.path);
@@ -123,7 +129,8 @@ void for_each_variable(const BinaryImage& image, const Use& use) {
       if ((symbol.st_info & 0xfU) != STT_OBJECT || symbol.st_name >= names.size() || symbol.st_shndx == SHN_UNDEF)
         continue;
       const std::uintptr_t begin = image.bias + symbol.st_value;
-      if (use(names.c_str() + symbol.st_name, AddressRange{begin, begin + symbol.st_size})) return;
+      const AddressRange range{begin, begin + symbol.st_size};
+      if (use(names.c_str() + symbol.st_name, range, file.is_zeroed(symbol))) return;
     }
     return;  // .dynsym is a part of .symtab
   }
@@ -150,23 +157,29 @@ std::uint64_t image_generation() {
 
 DataSymbol data_symbol(const BinaryImage& image, std::uintptr_t address) {
   DataSymbol found;
-  for_each_variable(image, [&](const char* name, const AddressRange& range) {
+  for_each_variable(image, [&](const char* name, const AddressRange& range, bool is_zeroed) {
     if (!range.contains(address)) return false;
-    found = {variable_name(name), range};
+    found = {variable_name(name), range, !is_zeroed};
     return true;
   });
   return found;
 }
 
 std::vector<DataSymbol> function_variables(const BinaryImage& image, const AddressRange& within) {
-  std::vector<DataSymbol> found;
-  for_each_variable(image, [&](const char* name, const AddressRange& range) {
+  std::vector<std::pair<std::string, DataSymbol>> named;  // by what follows _Z in the mangled name
+  std::unordered_set<std::string> constructed;            // those with a guard, _ZGV and the same
+  for_each_variable(image, [&](const char* name, const AddressRange& range, bool is_zeroed) {
+    if (std::strncmp(name, "_ZGVZ", 5) == 0) constructed.insert(name + 4);
     if (std::strncmp(name, "_ZZ", 3) == 0 && within.contains(range.begin))
-      found.push_back({variable_name(name), range});
+      named.emplace_back(name + 2, DataSymbol{variable_name(name), range, !is_zeroed});
     return false;
   });
-  std::sort(found.begin(), found.end(),
-            [](const DataSymbol& left, const DataSymbol& right) { return left.range.begin < right.range.begin; });
+  std::vector<DataSymbol> found;
+  for (auto& [name, variable] : named) {
+    variable.is_initialised |= constructed.contains(name);
+    found.push_back(std::move(variable));
+  }
+  std::ranges::sort(found, {}, [](const DataSymbol& variable) { return variable.range.begin; });
   return found;
 }
 

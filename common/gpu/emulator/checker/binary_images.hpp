@@ -30,8 +30,9 @@ std::uint64_t image_generation();
 
 /// A variable of a loaded file.
 struct DataSymbol {
-  std::string name;    ///< As written in the source, without scopes.
-  AddressRange range;  ///< In memory.
+  std::string name;             ///< As written in the source, without scopes.
+  AddressRange range;           ///< In memory.
+  bool is_initialised = false;  ///< By a constructor, or not with zeros. Shared memory never is.
 };
 /// The variable that covers an address, from the file's symbol table; the name is empty if there is none.
 DataSymbol data_symbol(const BinaryImage& image, std::uintptr_t address);

@@ -78,9 +78,10 @@ void PhaseBarriers::init(void* barrier, unsigned arrivals, SourcePlace at) {
 }
 
 void PhaseBarriers::fence() noexcept {
-  for (auto& [where, barrier] : barriers_) {
-    const bool is_own = barrier.made_by == threads_.current_state().linear;
-    if (where.first == current_block()->linear && is_own) barrier.is_fenced = true;
+  const std::uint64_t block = current_block()->linear;
+  for (auto each = barriers_.lower_bound({block, nullptr}); each != barriers_.end() && each->first.first == block;
+       ++each) {
+    if (each->second.made_by == threads_.current_state().linear) each->second.is_fenced = true;
   }
 }
 

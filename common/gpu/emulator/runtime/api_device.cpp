@@ -9,6 +9,7 @@
 #include "emulator/runtime/api_call.hpp"
 #include "emulator/runtime/capture.hpp"
 #include "emulator/runtime/handles.hpp"
+#include "emulator/runtime/pools.hpp"
 #include "emulator/runtime/scheduler.hpp"
 
 namespace {
@@ -64,8 +65,10 @@ cudaError_t cudaDeviceSynchronize() {
 cudaError_t cudaDeviceReset() {
   return api_call("cudaDeviceReset", ApiNeeds::kDevice, [] {
     const int device = current_device();
+    abandon_captures(device);
     Scheduler::instance().reset(device);
     Handles::instance().remove_all(device);
+    reset_pools(device);
     DeviceMemory::instance().free_all(device);
     const std::lock_guard lock(choices().mutex);
     std::erase_if(choices().peers, [device](const auto& pair) { return pair.first == device; });
@@ -106,8 +109,8 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, i
   return api_call("cudaDeviceGetP2PAttribute", ApiNeeds::kDevice, [&] {
     require_device(device);
     require_device(peer);
-    api_require(value != nullptr && device != peer, cudaErrorInvalidValue,
-                "the pointer to the value is null, or the two devices are the same");
+    api_require(device != peer, cudaErrorInvalidDevice, "the two devices are the same");
+    api_require(value != nullptr, cudaErrorInvalidValue, "the pointer to the value is null");
     *value = attribute == cudaDevP2PAttrAccessSupported || attribute == cudaDevP2PAttrNativeAtomicSupported ? 1 : 0;
   });
 }

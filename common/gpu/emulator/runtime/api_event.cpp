@@ -51,7 +51,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
       record->when = std::chrono::steady_clock::now();
       return cudaSuccess;
     };
-    record->point = Scheduler::instance().enqueue(queue, std::move(stamp));
+    record->point = issue(queue, std::move(stamp));
     Handles::instance().set_record(event, std::move(record));
   });
 }

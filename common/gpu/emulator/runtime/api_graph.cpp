@@ -18,6 +18,7 @@ struct CUgraph_st {
 // A copy of them.
 struct CUgraphExec_st {
   lockstep::emulator::RecordedOperations operations;
+  lockstep::emulator::Point last_launch{};  // its end
 };
 
 namespace {
@@ -44,18 +45,32 @@ cudaGraph_t add_graph(RecordedOperations operations) {
   return handle;
 }
 
-// Copies of the operations behind a handle.
+// A copy of a graph's operations.
 RecordedOperations operations_of(cudaGraph_t graph) {
   const std::scoped_lock lock(graphs().mutex);
   api_require(graphs().graphs.contains(graph), cudaErrorInvalidValue,
               "the graph was never made, or has been destroyed");
   return graph->operations;
 }
-RecordedOperations operations_of(cudaGraphExec_t executable) {
+
+// Calls use(executable) under the lock.
+template <typename Use>
+void with_executable(cudaGraphExec_t executable, const Use& use) {
   const std::scoped_lock lock(graphs().mutex);
   api_require(graphs().executables.contains(executable), cudaErrorInvalidValue,
               "the executable graph was never made, or has been destroyed");
-  return executable->operations;
+  use(*executable);
+}
+
+// Issues the operations after the executable's last launch, whatever stream that was in: CUDA Runtime API,
+// cudaGraphLaunch.
+void launch(CUgraphExec_st& executable, const std::shared_ptr<StreamQueue>& queue) {
+  bool is_first = !is_captured(*queue);  // a captured launch becomes part of another graph
+  for (Operation operation : executable.operations) {
+    if (std::exchange(is_first, false)) operation.waits.push_back(executable.last_launch);
+    const Point end = issue(queue, std::move(operation));
+    if (end.queue != nullptr) executable.last_launch = end;
+  }
 }
 
 }  // namespace
@@ -76,10 +91,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   return api_call("cudaStreamIsCapturing", ApiNeeds::kDevice, [&] {
     api_require(status != nullptr, cudaErrorInvalidValue, "the pointer to the status is null");
-    const auto queue = Handles::instance().queue(stream);
-    *status = !is_captured(*queue)         ? cudaStreamCaptureStatusNone
-              : is_capture_invalid(*queue) ? cudaStreamCaptureStatusInvalidated
-                                           : cudaStreamCaptureStatusActive;
+    *status = capture_status(*Handles::instance().queue(stream));
   });
 }
 
@@ -122,28 +134,29 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph
 
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* info) {
   return api_call("cudaGraphExecUpdate", ApiNeeds::kDevice, [&] {
-    const RecordedOperations before = operations_of(executable);
     RecordedOperations after = operations_of(graph);
     const auto is_alike = [](const Operation& a, const Operation& b) { return std::string_view(a.name) == b.name; };
-    const bool is_same = std::ranges::equal(before, after, is_alike);
-    if (info != nullptr) {
-      *info = {is_same ? cudaGraphExecUpdateSuccess : cudaGraphExecUpdateErrorTopologyChanged, nullptr, nullptr};
-    }
-    api_require(is_same, cudaErrorGraphExecUpdateFailure, "the graph has other operations: instantiate it instead");
-    const std::scoped_lock lock(graphs().mutex);
-    executable->operations = std::move(after);
+    with_executable(executable, [&](CUgraphExec_st& updated) {
+      const bool is_same = std::ranges::equal(updated.operations, after, is_alike);
+      if (info != nullptr) {
+        *info = {is_same ? cudaGraphExecUpdateSuccess : cudaGraphExecUpdateErrorTopologyChanged, nullptr, nullptr};
+      }
+      api_require(is_same, cudaErrorGraphExecUpdateFailure, "the graph has other operations: instantiate it instead");
+      updated.operations = std::move(after);
+    });
   });
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   return api_call("cudaGraphLaunch", ApiNeeds::kWorkingDevice, [&] {
     const auto queue = Handles::instance().queue(stream);
-    for (Operation& operation : operations_of(executable)) issue(queue, std::move(operation));
+    with_executable(executable, [&](CUgraphExec_st& launched) { launch(launched, queue); });
   });
 }
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t) {
-  return api_call("cudaGraphUpload", ApiNeeds::kWorkingDevice, [&] { operations_of(executable); });
+  return api_call("cudaGraphUpload", ApiNeeds::kWorkingDevice,
+                  [&] { with_executable(executable, [](const CUgraphExec_st&) {}); });
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {

@@ -9,6 +9,7 @@
 #include "emulator/runtime/capture.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/host_memory.hpp"
+#include "emulator/runtime/pools.hpp"
 #include "emulator/runtime/reports.hpp"
 #include "emulator/runtime/scheduler.hpp"
 #include "emulator/runtime/transfer.hpp"
@@ -40,6 +41,7 @@ void require_live(const void* pointer) {
 
 void free_block(const void* pointer) {
   const Allocation* block = DeviceMemory::instance().find(pointer);
+  remove_from_pool(pointer);  // before another allocation can have the address
   if (block == nullptr || !DeviceMemory::instance().free(pointer))
     return;  // a double free is reported when it is issued
   // The checker forgets the bytes when they are reused, which may already have happened.
@@ -63,15 +65,21 @@ cudaError_t allocate_device(void** pointer, size_t bytes, SourcePlace place) {
   });
 }
 
+void allocate_in_order(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream, SourcePlace place) {
+  require_pointer(pointer);
+  const auto queue = Handles::instance().queue(stream);
+  refuse_in_capture(*queue);
+  const int device = pool == nullptr ? queue->device : device_of_pool(pool);
+  *pointer = nullptr;
+  if (bytes == 0) return;
+  const Allocation* const block = allocate_when_possible(bytes, device, place);
+  *pointer = give(block, bytes, device);
+  add_to_pool(pool, *block);
+}
+
 cudaError_t allocate_device_async(void** pointer, size_t bytes, cudaStream_t stream, SourcePlace place) {
-  return api_call("cudaMallocAsync", ApiNeeds::kWorkingDevice, [&] {
-    require_pointer(pointer);
-    const auto queue = Handles::instance().queue(stream);
-    refuse_in_capture(*queue);
-    const int device = queue->device;
-    *pointer = nullptr;
-    if (bytes > 0) *pointer = give(allocate_when_possible(bytes, device, place), bytes, device);
-  });
+  return api_call("cudaMallocAsync", ApiNeeds::kWorkingDevice,
+                  [&] { allocate_in_order(pointer, bytes, nullptr, stream, place); });
 }
 
 cudaError_t allocate_managed(void** pointer, size_t bytes, unsigned int flags, SourcePlace place) {

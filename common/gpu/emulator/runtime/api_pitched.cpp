@@ -1,6 +1,9 @@
 // Rows that are a pitch apart: each slice of a region is one copy or set of rows.
 #include "emulator/cuda/lockstep_emulator/api_pitched.h"
 
+#include <cstddef>
+#include <limits>
+
 #include "emulator/runtime/api_call.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/transfer.hpp"
@@ -12,7 +15,21 @@ using namespace lockstep::emulator;
 // A multiple of what any access of a warp needs.
 constexpr std::size_t kPitchBytes = 512;
 
-std::size_t pitch_of(std::size_t width) { return (width + kPitchBytes - 1) / kPitchBytes * kPitchBytes; }
+constexpr std::size_t kTooMuch = std::numeric_limits<std::size_t>::max();  // more than any device has
+
+// 0 if there is no such number.
+std::size_t pitch_of(std::size_t width) {
+  return width > kTooMuch - kPitchBytes ? 0 : (width + kPitchBytes - 1) / kPitchBytes * kPitchBytes;
+}
+
+// The bytes to allocate, or kTooMuch.
+std::size_t region_bytes(std::size_t width, std::size_t height, std::size_t depth) {
+  const std::size_t pitch = pitch_of(width);
+  std::size_t slice = 0, all = 0;
+  const bool is_too_much = (pitch == 0 && width > 0) || __builtin_mul_overflow(pitch, height, &slice) ||
+                           __builtin_mul_overflow(slice, depth, &all);
+  return is_too_much ? kTooMuch : all;
+}
 
 std::byte* slice_of(const cudaPitchedPtr& memory, const cudaPos& at, std::size_t slice) {
   return static_cast<std::byte*>(memory.ptr) + ((at.z + slice) * memory.ysize + at.y) * memory.pitch + at.x;
@@ -55,7 +72,7 @@ cudaError_t lockstep::emulator::allocate_pitched(void** pointer, size_t* pitch, 
     });
   }
   *pitch = pitch_of(width);
-  return allocate_device(pointer, *pitch * height, place);
+  return allocate_device(pointer, region_bytes(width, height, 1), place);
 }
 
 cudaError_t cudaMalloc3D(cudaPitchedPtr* memory, cudaExtent extent, SourcePlace place) {
@@ -65,7 +82,7 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* memory, cudaExtent extent, SourcePlace 
     });
   }
   *memory = {nullptr, pitch_of(extent.width), extent.width, extent.height};
-  return allocate_device(&memory->ptr, memory->pitch * extent.height * extent.depth, place);
+  return allocate_device(&memory->ptr, region_bytes(extent.width, extent.height, extent.depth), place);
 }
 
 cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height, SourcePlace place) {

@@ -1,5 +1,6 @@
 #include "emulator/cuda/lockstep_emulator/api_pools.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -9,12 +10,14 @@
 #include "emulator/engine/device_memory.hpp"
 #include "emulator/engine/settings.hpp"
 #include "emulator/runtime/api_call.hpp"
-#include "emulator/runtime/handles.hpp"
+#include "emulator/runtime/pools.hpp"
 #include "emulator/runtime/transfer.hpp"
 
-// A pool: a device, and the values that a program has set.
+// A pool: a device, the bytes in use, and the values that a program has set.
 struct CUmemPoolHandle_st {
   int device = 0;
+  std::uint64_t used = 0;
+  std::uint64_t most_used = 0, most_reserved = 0;  // since the program has last asked to count each anew
   std::map<cudaMemPoolAttr, std::uint64_t> values{{cudaMemPoolReuseFollowEventDependencies, 1},
                                                   {cudaMemPoolReuseAllowOpportunistic, 1},
                                                   {cudaMemPoolReuseAllowInternalDependencies, 1},
@@ -24,6 +27,11 @@ struct CUmemPoolHandle_st {
 namespace {
 
 using namespace lockstep::emulator;
+
+struct PooledBlock {
+  cudaMemPool_t pool = nullptr;
+  std::size_t bytes = 0;
+};
 
 struct Pools {
   Pools() {
@@ -37,6 +45,7 @@ struct Pools {
   std::mutex mutex;
   std::map<cudaMemPool_t, std::unique_ptr<CUmemPoolHandle_st>> all;
   std::array<cudaMemPool_t, kMaxDevices> defaults{}, current{};
+  std::map<const void*, PooledBlock> blocks;  // in use
 };
 
 Pools& pools() {
@@ -67,6 +76,13 @@ cudaError_t give_pool(const char* call, cudaMemPool_t* pool, int device,
 }
 
 bool is_int(cudaMemPoolAttr attribute) { return attribute < cudaMemPoolAttrReleaseThreshold; }
+bool is_high(cudaMemPoolAttr attribute) {
+  return attribute == cudaMemPoolAttrReservedMemHigh || attribute == cudaMemPoolAttrUsedMemHigh;
+}
+
+std::uint64_t& most(CUmemPoolHandle_st& pool, cudaMemPoolAttr attribute) {
+  return attribute == cudaMemPoolAttrUsedMemHigh ? pool.most_used : pool.most_reserved;
+}
 
 void require_attribute(cudaMemPoolAttr attribute, const void* value) {
   api_require(value != nullptr && attribute >= cudaMemPoolReuseFollowEventDependencies &&
@@ -113,6 +129,7 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
     const auto device = static_cast<std::size_t>(pool->device);
     api_require(pool != all.defaults[device], cudaErrorInvalidValue, "a device keeps its default pool");
     if (all.current[device] == pool) all.current[device] = all.defaults[device];
+    std::erase_if(all.blocks, [pool](const auto& block) { return block.second.pool == pool; });
     all.all.erase(pool);
   });
 }
@@ -121,13 +138,16 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
   return with_pools("cudaMemPoolSetAttribute", [&](Pools& all) {
     require_pool(all, pool);
     require_attribute(attribute, value);
-    const bool is_high = attribute == cudaMemPoolAttrReservedMemHigh || attribute == cudaMemPoolAttrUsedMemHigh;
-    api_require(attribute <= cudaMemPoolAttrReleaseThreshold || is_high, cudaErrorInvalidValue,
+    api_require(attribute <= cudaMemPoolAttrReleaseThreshold || is_high(attribute), cudaErrorInvalidValue,
                 "this attribute can only be read");
-    if (!is_high) {
-      pool->values[attribute] = is_int(attribute) ? static_cast<std::uint64_t>(*static_cast<int*>(value))
-                                                  : *static_cast<std::uint64_t*>(value);
+    const std::uint64_t number =
+        is_int(attribute) ? static_cast<std::uint64_t>(*static_cast<int*>(value)) : *static_cast<std::uint64_t*>(value);
+    if (!is_high(attribute)) {
+      pool->values[attribute] = number;
+      return;
     }
+    api_require(number == 0, cudaErrorInvalidValue, "the most that was in use can only be set to 0: counted anew");
+    most(*pool, attribute) = pool->used;
   });
 }
 
@@ -135,13 +155,12 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
   return with_pools("cudaMemPoolGetAttribute", [&](Pools& all) {
     require_pool(all, pool);
     require_attribute(attribute, value);
-    const DeviceMemory& memory = DeviceMemory::instance();
     if (is_int(attribute)) {
       *static_cast<int*>(value) = static_cast<int>(pool->values.at(attribute));
     } else if (attribute == cudaMemPoolAttrReleaseThreshold) {
       *static_cast<std::uint64_t*>(value) = pool->values.at(attribute);
     } else {
-      *static_cast<std::uint64_t*>(value) = memory.device_bytes() - memory.free_bytes(pool->device);
+      *static_cast<std::uint64_t*>(value) = is_high(attribute) ? most(*pool, attribute) : pool->used;
     }
   });
 }
@@ -152,14 +171,46 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t) {
 
 namespace lockstep::emulator {
 
+int device_of_pool(cudaMemPool_t pool) {
+  const std::scoped_lock lock(pools().mutex);
+  require_pool(pools(), pool);
+  return pool->device;
+}
+
+void add_to_pool(cudaMemPool_t pool, const Allocation& block) {
+  const std::scoped_lock lock(pools().mutex);
+  if (pool == nullptr) pool = pools().current[static_cast<std::size_t>(block.device)];
+  require_pool(pools(), pool);
+  pools().blocks[block.begin] = {pool, block.bytes};
+  pool->used += block.bytes;
+  pool->most_used = std::max(pool->most_used, pool->used);
+  pool->most_reserved = std::max(pool->most_reserved, pool->used);
+}
+
+void remove_from_pool(const void* block) {
+  const std::scoped_lock lock(pools().mutex);
+  const auto found = pools().blocks.find(block);
+  if (found == pools().blocks.end()) return;
+  found->second.pool->used -= found->second.bytes;
+  pools().blocks.erase(found);
+}
+
+void reset_pools(int device) {
+  const std::scoped_lock lock(pools().mutex);
+  const auto index = static_cast<std::size_t>(device);
+  pools().current[index] = pools().defaults[index];
+  std::erase_if(pools().blocks, [device](const auto& block) { return block.second.pool->device == device; });
+  for (const auto& [handle, pool] : pools().all) {
+    if (pool->device == device) pool->used = pool->most_used = pool->most_reserved = 0;
+  }
+}
+
 cudaError_t allocate_from_pool(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream,
                                SourcePlace place) {
-  const cudaError_t error = with_pools("cudaMallocFromPoolAsync", [&](const Pools& all) {
-    require_pool(all, pool);
-    api_require(Handles::instance().queue(stream)->device == pool->device, cudaErrorInvalidValue,
-                "the pool and the stream are of two devices");
+  return api_call("cudaMallocFromPoolAsync", ApiNeeds::kWorkingDevice, [&] {
+    api_require(pool != nullptr, cudaErrorInvalidValue, "the pool is null");
+    allocate_in_order(pointer, bytes, pool, stream, place);
   });
-  return error != cudaSuccess ? error : allocate_device_async(pointer, bytes, stream, place);
 }
 
 cudaError_t advise(const void* pointer, size_t bytes) {

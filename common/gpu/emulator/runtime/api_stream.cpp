@@ -41,8 +41,11 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) {
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  return api_call("cudaStreamDestroy", ApiNeeds::kDevice,
-                  [&] { Scheduler::instance().close(Handles::instance().remove(stream)); });
+  return api_call("cudaStreamDestroy", ApiNeeds::kDevice, [&] {
+    const auto queue = Handles::instance().remove(stream);
+    abandon_capture(*queue);
+    Scheduler::instance().close(queue);
+  });
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
@@ -78,7 +81,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     wait.event = event;
     wait.is_empty_wait = !state.record;
     if (state.record) wait.waits.push_back(state.record->point);
-    Scheduler::instance().enqueue(queue, std::move(wait));
+    issue(queue, std::move(wait));
   });
 }
 

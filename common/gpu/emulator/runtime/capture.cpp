@@ -37,6 +37,11 @@ struct Captures {
     const auto found = std::ranges::find_if(all, [&](const Capture& each) { return each.members.contains(stream); });
     return found == all.end() ? nullptr : &*found;
   }
+  template <typename Condition>
+  void drop_if(const Condition& condition) {
+    const std::scoped_lock lock(mutex);
+    active -= static_cast<int>(std::erase_if(all, condition));
+  }
 };
 
 Captures& captures() {
@@ -55,17 +60,24 @@ void require_valid(const Capture& capture) {
   api_require(!capture.is_invalid, cudaErrorStreamCaptureInvalidated, "an earlier error has invalidated the capture");
 }
 
-// The default stream waits for blocking streams, which cannot be recorded.
+// A capture that the default stream would wait for: it waits for blocking streams. Null for other streams.
+Capture* implicitly_awaited(const StreamQueue& queue) {
+  if (queue.kind != StreamKind::kLegacy) return nullptr;
+  const auto found = std::ranges::find_if(captures().all, [&](const Capture& capture) {
+    return capture.device == queue.device && std::ranges::any_of(capture.members, [](const auto& member) {
+             return member.second.kind == StreamKind::kBlocking;
+           });
+  });
+  return found == captures().all.end() ? nullptr : &*found;
+}
+
+constexpr const char* kImplicitWait = "the default stream would wait for a stream that is captured: use another stream";
+
 void refuse_implicit_wait(const StreamQueue& queue) {
-  if (queue.kind != StreamKind::kLegacy) return;
-  for (Capture& capture : captures().all) {
-    const bool is_blocking = std::ranges::any_of(
-        capture.members, [](const auto& member) { return member.second.kind == StreamKind::kBlocking; });
-    if (capture.device != queue.device || !is_blocking) continue;
-    capture.is_invalid = true;
-    throw ApiError{cudaErrorStreamCaptureImplicit,
-                   "the default stream would wait for a stream that is captured: use another stream"};
-  }
+  Capture* const awaited = implicitly_awaited(queue);
+  if (awaited == nullptr) return;
+  awaited->is_invalid = true;
+  throw ApiError{cudaErrorStreamCaptureImplicit, kImplicitWait};
 }
 
 }  // namespace
@@ -113,16 +125,26 @@ RecordedOperations end_capture(const StreamQueue& queue) {
   return std::move(ended.operations);
 }
 
+void abandon_capture(const StreamQueue& queue) {
+  captures().drop_if([&](const Capture& each) { return each.origin == queue.id; });
+}
+
+void abandon_captures(int device) {
+  captures().drop_if([&](const Capture& each) { return each.device == device; });
+}
+
 bool is_captured(const StreamQueue& queue) {
   if (captures().active.load() == 0) return false;
   const std::scoped_lock lock(captures().mutex);
   return captures().of(queue.id) != nullptr;
 }
 
-bool is_capture_invalid(const StreamQueue& queue) {
+cudaStreamCaptureStatus capture_status(const StreamQueue& queue) {
   const std::scoped_lock lock(captures().mutex);
+  api_require(implicitly_awaited(queue) == nullptr, cudaErrorStreamCaptureImplicit, kImplicitWait);
   const Capture* const capture = captures().of(queue.id);
-  return capture != nullptr && capture->is_invalid;
+  if (capture == nullptr) return cudaStreamCaptureStatusNone;
+  return capture->is_invalid ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
 }
 
 CaptureMark mark_capture(const StreamQueue& queue) {
@@ -140,6 +162,8 @@ void join_capture(const StreamQueue& queue, const CaptureMark& mark) {
   const Capture* const own = captures().of(queue.id);
   api_require(own == nullptr || own == &*found, cudaErrorStreamCaptureMerge,
               "the stream belongs to another capture than the event");
+  api_require(queue.kind != StreamKind::kLegacy, cudaErrorStreamCaptureImplicit,
+              "the default stream cannot take part in a capture: use one of cudaStreamCreate");
   found->members[queue.id].kind = queue.kind;
   Member& waited_for = found->members.at(mark.stream);
   waited_for.joined = std::max(waited_for.joined, mark.position);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "emulator/cuda/lockstep_emulator/api_graph.h"
 #include "emulator/runtime/operation.hpp"
 
 namespace lockstep::emulator {
@@ -26,17 +27,22 @@ Point issue(const std::shared_ptr<StreamQueue>& queue, Operation operation);
 
 /// @throws ApiError  The stream is captured already, or is the default stream.
 void begin_capture(const StreamQueue& queue);
-/// Ends the capture that begun in the stream. @throws ApiError  There is none, or it is invalid or unjoined.
+/// Ends the capture that began in the stream. @throws ApiError  There is none, or it is invalid or unjoined.
 RecordedOperations end_capture(const StreamQueue& queue);
+/// Drops the capture that began in the stream, if any: the stream is destroyed.
+void abandon_capture(const StreamQueue& queue);
+/// Drops all captures of a device that is reset.
+void abandon_captures(int device);
 /// True while the stream's operations are recorded.
 bool is_captured(const StreamQueue& queue);
-/// True if so, and an error has made the capture useless.
-bool is_capture_invalid(const StreamQueue& queue);
+/// The same, and whether an error has made the capture useless.
+/// @throws ApiError  The default stream would wait for a captured one; the capture stays valid.
+cudaStreamCaptureStatus capture_status(const StreamQueue& queue);
 
 /// The place after what is recorded, for an event recorded in a captured stream.
 CaptureMark mark_capture(const StreamQueue& queue);
 /// Lets a stream wait for an event of a capture: it joins the capture.
-/// @throws ApiError  The capture has ended, or the stream belongs to another one.
+/// @throws ApiError  The capture has ended, or the stream belongs to another one or is the default stream.
 void join_capture(const StreamQueue& queue, const CaptureMark& mark);
 
 /// For calls that wait for a stream. @throws ApiError  It is captured; the capture becomes invalid.

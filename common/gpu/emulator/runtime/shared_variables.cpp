@@ -19,7 +19,7 @@ std::vector<std::span<std::byte>> shared_variables(const void* function) {
     for (const checker::AddressRange& range : image.writable) {
       for (const checker::DataSymbol& symbol : checker::function_variables(image, range)) {
         const std::size_t bytes = symbol.range.end - symbol.range.begin;
-        if (bytes > limits::kSharedBytes) continue;  // no block has that much static shared memory
+        if (bytes > limits::kSharedBytes || symbol.is_initialised) continue;  // no static shared memory is like that
         entry->second.emplace_back(reinterpret_cast<std::byte*>(symbol.range.begin), bytes);
       }
     }

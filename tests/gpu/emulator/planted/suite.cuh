@@ -97,6 +97,17 @@ std::vector<T> pattern(int count) {
 
 inline bool is_close(double a, double b) { return std::abs(a - b) <= 1e-4 * (1.0 + std::abs(b)); }
 
+// Kernels of several programs: a thread for each element.
+[[maybe_unused]] static __global__ void add(float* out, const float* in, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) out[i] += in[i];
+}
+
+[[maybe_unused]] static __global__ void copy(float* out, const float* in, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) out[i] = in[i];
+}
+
 // The exit code of main().
 inline int verdict(bool is_right) {
   std::puts(is_right ? "right" : "wrong");

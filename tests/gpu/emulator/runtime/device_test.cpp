@@ -1,6 +1,7 @@
 #include <cuda_runtime_api.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -130,6 +131,8 @@ TEST_CASE_METHOD(OnDeviceZero, "Peer access is asked for once", "[emulator]") {
   CHECK(cudaDeviceDisablePeerAccess(1) == cudaSuccess);
   CHECK(cudaDeviceDisablePeerAccess(1) == cudaErrorPeerAccessNotEnabled);
   CHECK(cudaDeviceEnablePeerAccess(0, 0) == cudaErrorInvalidDevice);
+  CHECK(cudaDeviceGetP2PAttribute(&can_access, cudaDevP2PAttrAccessSupported, 1, 1) == cudaErrorInvalidDevice);
+  CHECK(cudaDeviceGetP2PAttribute(nullptr, cudaDevP2PAttrAccessSupported, 0, 1) == cudaErrorInvalidValue);
   cudaGetLastError();
 }
 
@@ -180,6 +183,35 @@ TEST_CASE_METHOD(OnDeviceZero, "cudaDeviceReset frees memory and ends threads", 
   CHECK(free_after == free_before);
   CHECK(has_thread_count(threads_before));
   cudaGetLastError();
+}
+
+TEST_CASE_METHOD(OnDeviceZero, "cudaDeviceReset ends captures and empties pools", "[emulator]") {
+  void* x = nullptr;
+  cudaMemPool_t pool = nullptr;
+  cudaStream_t stream = nullptr;
+  std::uint64_t used = 0;
+  REQUIRE(cudaDeviceReset() == cudaSuccess);
+  REQUIRE(cudaDeviceGetDefaultMemPool(&pool, 0) == cudaSuccess);
+  REQUIRE(cudaMallocAsync(&x, 1000, nullptr) == cudaSuccess);
+  CHECK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used) == cudaSuccess);
+  CHECK(used == 1000);
+  REQUIRE(cudaStreamCreate(&stream) == cudaSuccess);
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  REQUIRE(cudaDeviceReset() == cudaSuccess);
+  CHECK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used) == cudaSuccess);
+  CHECK(used == 0);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+}
+
+TEST_CASE_METHOD(OnDeviceZero, "A pool may be of another device than the stream that allocates from it", "[emulator]") {
+  float* x = nullptr;
+  cudaMemPool_t pool = nullptr;
+  cudaPointerAttributes attributes{};
+  REQUIRE(cudaDeviceGetDefaultMemPool(&pool, 2) == cudaSuccess);
+  REQUIRE(cudaMallocFromPoolAsync(&x, 1000, pool, nullptr) == cudaSuccess);
+  CHECK(cudaPointerGetAttributes(&attributes, x) == cudaSuccess);
+  CHECK(attributes.device == 2);
+  CHECK(cudaFree(x) == cudaSuccess);
 }
 
 TEST_CASE_METHOD(OnDeviceZero, "Kernels have attributes, and an occupancy without regard to registers", "[emulator]") {

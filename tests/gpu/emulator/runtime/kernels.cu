@@ -1,6 +1,8 @@
+#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
 #include <stdexcept>
+#include <vector>
 
 #include "kernels.hpp"
 
@@ -34,6 +36,26 @@ __global__ void read_table_kernel(float* x) {
 
 __global__ void fail_kernel() { throw std::runtime_error("this kernel fails"); }
 
+// Host code's own variables, made when they are first used.
+int count_at_host() {
+  static std::vector<int> counts;
+  static int next = 100;
+  counts.push_back(next++);
+  return counts.front() + static_cast<int>(counts.size());
+}
+
+// Each block sets its shared variable; between the two barriers the last block also calls host code, as another thread
+// of the host might at that time.
+__global__ void grid_barriers_kernel(int* kept, int* counts) {
+  __shared__ int own;
+  own = static_cast<int>(blockIdx.x);
+  cooperative_groups::this_grid().sync();
+  if (blockIdx.x == gridDim.x - 1) counts[0] = count_at_host();
+  cooperative_groups::this_grid().sync();
+  kept[blockIdx.x] = own;
+  if (blockIdx.x == 0) counts[1] = count_at_host();
+}
+
 LaunchShape shape_of(int count, cudaStream_t stream) {
   return {dim3((static_cast<unsigned>(count) + kBlockThreads - 1) / kBlockThreads), dim3(kBlockThreads), 0, stream};
 }
@@ -56,6 +78,12 @@ cudaError_t add(float* x, float value, int count, int rounds, cudaStream_t strea
 
 cudaError_t read_table(float* x, cudaStream_t stream) {
   return launch_kernel("read_table", read_table_kernel, {dim3(1), dim3(4), 0, stream}, SourcePlace::here(), x);
+}
+
+cudaError_t grid_barriers(int* kept, int* counts, int blocks) {
+  void* arguments[] = {&kept, &counts};
+  return cudaLaunchCooperativeKernel(grid_barriers_kernel, dim3(static_cast<unsigned>(blocks)), dim3(1), arguments, 0,
+                                     nullptr);
 }
 
 cudaError_t fail(cudaStream_t stream) {

@@ -13,6 +13,9 @@ cudaError_t copy(float* y, const float* x, int count, cudaStream_t stream);
 cudaError_t add(float* x, float value, int count, int rounds, cudaStream_t stream);
 /// x[i] = table[i] for the four elements of a __constant__ table, and counts launches in a __device__ variable.
 cudaError_t read_table(float* x, cudaStream_t stream);
+/// kept[i] = i for block i, from its shared memory after two grid barriers. counts gets 101 and 102, by a host function
+/// that has static variables: of the last block before the second barrier, and of the first one after it.
+cudaError_t grid_barriers(int* kept, int* counts, int blocks);
 /// Throws.
 cudaError_t fail(cudaStream_t stream);
 /// Asks for a block of 2048 threads.

@@ -1,5 +1,7 @@
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <numeric>
 #include <vector>
 
@@ -147,6 +149,65 @@ TEST_CASE("cudaMallocAsync and cudaFreeAsync work in stream order", "[emulator]"
   CHECK(seen == std::vector<float>(100, 3.0F));
   CHECK(cudaFree(x) == cudaErrorInvalidValue);
   CHECK(cudaStreamDestroy(stream) == cudaSuccess);
+}
+
+TEST_CASE("A pool counts what is allocated from it, and the most that was", "[emulator]") {
+  const auto read = [](cudaMemPool_t pool, cudaMemPoolAttr attribute) {
+    std::uint64_t value = 0;
+    CHECK(cudaMemPoolGetAttribute(pool, attribute, &value) == cudaSuccess);
+    return value;
+  };
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location = {cudaMemLocationTypeDevice, 0};
+  cudaMemPool_t current = nullptr, own = nullptr;
+  REQUIRE(cudaDeviceGetMemPool(&current, 0) == cudaSuccess);
+  REQUIRE(cudaMemPoolCreate(&own, &properties) == cudaSuccess);
+  const std::uint64_t before = read(current, cudaMemPoolAttrUsedMemCurrent);
+  float *plain = nullptr, *pooled = nullptr, *from_own = nullptr;
+  REQUIRE(cudaMalloc(&plain, 4000) == cudaSuccess);  // of no pool
+  REQUIRE(cudaMallocAsync(&pooled, 1000, nullptr) == cudaSuccess);
+  REQUIRE(cudaMallocAsync(&from_own, 300, own, nullptr) == cudaSuccess);
+  CHECK(read(current, cudaMemPoolAttrUsedMemCurrent) == before + 1000);
+  CHECK(read(own, cudaMemPoolAttrUsedMemCurrent) == 300);
+  CHECK(cudaFree(plain) == cudaSuccess);
+  CHECK(cudaFree(pooled) == cudaSuccess);
+  CHECK(cudaFreeAsync(from_own, nullptr) == cudaSuccess);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(read(current, cudaMemPoolAttrUsedMemCurrent) == before);
+  CHECK(read(own, cudaMemPoolAttrUsedMemCurrent) == 0);
+  CHECK(read(own, cudaMemPoolAttrUsedMemHigh) == 300);
+  std::uint64_t number = 5;
+  CHECK(cudaMemPoolSetAttribute(own, cudaMemPoolAttrUsedMemHigh, &number) == cudaErrorInvalidValue);
+  number = 0;
+  CHECK(cudaMemPoolSetAttribute(own, cudaMemPoolAttrUsedMemHigh, &number) == cudaSuccess);
+  CHECK(read(own, cudaMemPoolAttrUsedMemHigh) == 0);
+  CHECK(read(own, cudaMemPoolAttrReservedMemHigh) == 300);
+  REQUIRE(cudaMallocAsync(&from_own, 300, own, nullptr) == cudaSuccess);
+  CHECK(cudaMemPoolDestroy(own) == cudaSuccess);
+  CHECK(cudaFree(from_own) == cudaSuccess);  // outlives its pool
+}
+
+TEST_CASE("Rows of more bytes than there are numbers do not fit", "[emulator]") {
+  constexpr std::size_t kHuge = std::size_t{1} << 40;
+  float* x = nullptr;
+  std::size_t pitch = 0;
+  CHECK(cudaMallocPitch(&x, &pitch, kHuge, kHuge) == cudaErrorMemoryAllocation);
+  CHECK(cudaMallocPitch(&x, &pitch, ~std::size_t{0}, 2) == cudaErrorMemoryAllocation);
+  cudaPitchedPtr region{};
+  CHECK(cudaMalloc3D(&region, make_cudaExtent(std::size_t{1} << 32, 65536, 65536)) == cudaErrorMemoryAllocation);
+}
+
+TEST_CASE("A grid barrier keeps the shared memory of blocks, and lets the host's static objects alone", "[emulator]") {
+  int *kept = nullptr, *counts = nullptr;
+  REQUIRE(cudaMallocManaged(&kept, 3 * sizeof(int)) == cudaSuccess);
+  REQUIRE(cudaMallocManaged(&counts, 2 * sizeof(int)) == cudaSuccess);
+  REQUIRE(test::grid_barriers(kept, counts, 3) == cudaSuccess);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(std::vector<int>(kept, kept + 3) == std::vector<int>{0, 1, 2});
+  CHECK(std::vector<int>(counts, counts + 2) == std::vector<int>{101, 102});
+  CHECK(cudaFree(kept) == cudaSuccess);
+  CHECK(cudaFree(counts) == cudaSuccess);
 }
 
 TEST_CASE("cudaPointerGetAttributes tells whose memory an address is of", "[emulator]") {

@@ -272,8 +272,53 @@ TEST_CASE_METHOD(Fixture, "A graph runs what was captured, as often as it is lau
   CHECK(cudaGraphDestroy(graph) == cudaErrorInvalidValue);
 }
 
+TEST_CASE_METHOD(Fixture, "Launches of one executable graph follow one another, in whatever streams", "[emulator]") {
+  Gate gate;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  cudaStream_t other = nullptr;
+  REQUIRE(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking) == cudaSuccess);
+  REQUIRE(cudaStreamBeginCapture(other, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  REQUIRE(test::fill(x, 1.0F, kCount, other) == cudaSuccess);
+  REQUIRE(test::add(x, 2.0F, kCount, 1, other) == cudaSuccess);
+  REQUIRE(cudaStreamEndCapture(other, &graph) == cudaSuccess);
+  REQUIRE(cudaGraphInstantiate(&executable, graph) == cudaSuccess);
+  gate.close(free_running);
+  REQUIRE(cudaGraphLaunch(executable, free_running) == cudaSuccess);
+  REQUIRE(cudaGraphLaunch(executable, other) == cudaSuccess);
+  REQUIRE(test::fill(y, 1.0F, kCount, blocking) == cudaSuccess);
+  REQUIRE(cudaStreamSynchronize(blocking) == cudaSuccess);  // issued later: whatever could run before it has
+  CHECK(cudaStreamQuery(other) == cudaErrorNotReady);
+  gate.open();
+  CHECK(cudaStreamSynchronize(other) == cudaSuccess);
+  CHECK(cudaStreamQuery(free_running) == cudaSuccess);
+  CHECK(cudaGraphExecDestroy(executable) == cudaSuccess);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+  CHECK(cudaStreamDestroy(other) == cudaSuccess);
+}
+
+TEST_CASE_METHOD(Fixture, "A capture ends with the stream in which it began", "[emulator]") {
+  cudaStream_t captured = nullptr;
+  REQUIRE(cudaStreamCreate(&captured) == cudaSuccess);
+  REQUIRE(cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  REQUIRE(test::fill(x, 1.0F, kCount, captured) == cudaSuccess);
+  REQUIRE(cudaStreamDestroy(captured) == cudaSuccess);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(cudaMemset(x, 0, kBytes) == cudaSuccess);
+}
+
+TEST_CASE_METHOD(Fixture, "The default stream cannot join a capture", "[emulator]") {
+  cudaGraph_t graph = nullptr;
+  REQUIRE(cudaStreamBeginCapture(free_running, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  REQUIRE(cudaEventRecord(event, free_running) == cudaSuccess);
+  CHECK(cudaStreamWaitEvent(nullptr, event) == cudaErrorStreamCaptureImplicit);
+  CHECK(cudaStreamEndCapture(free_running, &graph) == cudaSuccess);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+}
+
 TEST_CASE_METHOD(Fixture, "A call that a capture cannot hold is an error and ends it", "[emulator]") {
   cudaGraph_t graph = nullptr;
+  cudaStreamCaptureStatus status{};
   const auto begin = [&] { REQUIRE(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeGlobal) == cudaSuccess); };
   CHECK(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal) == cudaErrorStreamCaptureUnsupported);
   CHECK(cudaStreamEndCapture(blocking, &graph) == cudaErrorStreamCaptureUnmatched);
@@ -289,6 +334,15 @@ TEST_CASE_METHOD(Fixture, "A call that a capture cannot hold is an error and end
   begin();
   CHECK(cudaMemset(x, 0, kBytes) == cudaErrorStreamCaptureImplicit);
   CHECK(cudaStreamEndCapture(blocking, &graph) == cudaErrorStreamCaptureInvalidated);
+  begin();
+  CHECK(cudaEventRecord(event, nullptr) == cudaErrorStreamCaptureImplicit);
+  CHECK(cudaStreamIsCapturing(blocking, &status) == cudaSuccess);
+  CHECK(status == cudaStreamCaptureStatusInvalidated);
+  CHECK(cudaStreamEndCapture(blocking, &graph) == cudaErrorStreamCaptureInvalidated);
+  begin();
+  CHECK(cudaStreamIsCapturing(nullptr, &status) == cudaErrorStreamCaptureImplicit);  // and harms nothing
+  CHECK(cudaStreamEndCapture(blocking, &graph) == cudaSuccess);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
   begin();
   CHECK(cudaEventRecord(event, blocking) == cudaSuccess);
   CHECK(cudaEventSynchronize(event) == cudaErrorCapturedEvent);

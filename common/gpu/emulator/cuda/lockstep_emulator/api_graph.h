@@ -60,7 +60,7 @@ LOCKSTEP_EMULATOR_API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t*
 /// Takes the arguments of another graph with the same operations.
 LOCKSTEP_EMULATOR_API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
                                                       cudaGraphExecUpdateResultInfo* info);
-/// Issues the operations to the stream.
+/// Issues the operations to the stream. They run after earlier launches of the same executable graph, in any stream.
 LOCKSTEP_EMULATOR_API cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
 /// Does nothing.
 LOCKSTEP_EMULATOR_API cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream);

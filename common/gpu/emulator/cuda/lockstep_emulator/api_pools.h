@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Memory pools and placement of managed memory in the runtime's C API. Each device has all its memory in one pool;
-/// others are only names for it.
+/// Memory pools and placement of managed memory in the runtime's C API. All pools of a device share its memory; each
+/// counts what was allocated from it.
 #include <stdint.h>
 
 #include "api_memory.h"
@@ -69,11 +69,11 @@ LOCKSTEP_EMULATOR_API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* poo
 LOCKSTEP_EMULATOR_API cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device);
 LOCKSTEP_EMULATOR_API cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool);
 LOCKSTEP_EMULATOR_API cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties);
-/// Its memory stays allocated until it is freed.
+/// Its memory stays allocated until it is freed, and is counted no longer.
 LOCKSTEP_EMULATOR_API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool);
-/// Stored, no effect.
+/// Stored, no effect; 0 for cudaMemPoolAttrUsedMemHigh or cudaMemPoolAttrReservedMemHigh counts that anew.
 LOCKSTEP_EMULATOR_API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
-/// As set; used and reserved memory are those of the device.
+/// As set. Reserved memory is what is in use, since freed memory goes back to the device at once.
 LOCKSTEP_EMULATOR_API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
 /// No effect: freed memory goes back to the device at once.
 LOCKSTEP_EMULATOR_API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes);

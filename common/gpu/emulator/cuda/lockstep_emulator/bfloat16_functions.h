@@ -17,8 +17,8 @@ constexpr __nv_bfloat16 __double2bfloat16(double value) { return value; }
 constexpr float __bfloat162float(__nv_bfloat16 value) { return value; }
 constexpr __nv_bfloat16 __int2bfloat16_rn(int value) { return value; }
 constexpr __nv_bfloat16 __uint2bfloat16_rn(unsigned value) { return value; }
-inline int __bfloat162int_rn(__nv_bfloat16 value) { return static_cast<int>(std::nearbyint(static_cast<float>(value))); }
-constexpr int __bfloat162int_rz(__nv_bfloat16 value) { return static_cast<int>(static_cast<float>(value)); }
+inline int __bfloat162int_rn(__nv_bfloat16 value) { return lockstep::emulator::to_integer<int>(std::nearbyint(static_cast<float>(value))); }
+constexpr int __bfloat162int_rz(__nv_bfloat16 value) { return lockstep::emulator::to_integer<int>(static_cast<float>(value)); }
 constexpr unsigned short __bfloat16_as_ushort(__nv_bfloat16 value) { return static_cast<__nv_bfloat16_raw>(value).x; }
 constexpr short __bfloat16_as_short(__nv_bfloat16 value) { return std::bit_cast<short>(__bfloat16_as_ushort(value)); }
 constexpr __nv_bfloat16 __ushort_as_bfloat16(unsigned short bits) { return __nv_bfloat16_raw{bits}; }
@@ -30,13 +30,12 @@ constexpr __nv_bfloat16 __hmul(__nv_bfloat16 a, __nv_bfloat16 b) { return a * b;
 constexpr __nv_bfloat16 __hdiv(__nv_bfloat16 a, __nv_bfloat16 b) { return a / b; }
 constexpr __nv_bfloat16 __hneg(__nv_bfloat16 a) { return -a; }
 constexpr __nv_bfloat16 __habs(__nv_bfloat16 a) { return __nv_bfloat16_raw{static_cast<unsigned short>(__bfloat16_as_ushort(a) & 0x7fffU)}; }
-/// Rounds once: the product of two bfloat16 is exact in float64, and if its sum with a third is not, the sum is far
-/// from the midpoint of two bfloat16.
+/// Rounds once: the product of two bfloat16 is exact in float64.
 inline __nv_bfloat16 __hfma(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) {
-  return static_cast<double>(static_cast<float>(a)) * static_cast<float>(b) + static_cast<float>(c);
+  return lockstep::emulator::add_to_odd(static_cast<double>(static_cast<float>(a)) * static_cast<float>(b), static_cast<float>(c));
 }
 constexpr bool __heq(__nv_bfloat16 a, __nv_bfloat16 b) { return a == b; }
-constexpr bool __hne(__nv_bfloat16 a, __nv_bfloat16 b) { return a != b; }
+constexpr bool __hne(__nv_bfloat16 a, __nv_bfloat16 b) { return a < b || a > b; }  // unlike !=, false if one is NaN
 constexpr bool __hlt(__nv_bfloat16 a, __nv_bfloat16 b) { return a < b; }
 constexpr bool __hle(__nv_bfloat16 a, __nv_bfloat16 b) { return a <= b; }
 constexpr bool __hgt(__nv_bfloat16 a, __nv_bfloat16 b) { return a > b; }
@@ -48,13 +47,13 @@ constexpr int __hisinf(__nv_bfloat16 a) {
 }
 /// If one is NaN, the other one; +0 is greater than -0.
 inline __nv_bfloat16 __hmax(__nv_bfloat16 a, __nv_bfloat16 b) {
-  if (__hisnan(a)) return b;
+  if (__hisnan(a)) return static_cast<float>(b);  // the canonical NaN, if b is one too
   if (__hisnan(b)) return a;
   return a > b || (a == b && !std::signbit(static_cast<float>(a))) ? a : b;
 }
 /// If one is NaN, the other one; -0 is less than +0.
 inline __nv_bfloat16 __hmin(__nv_bfloat16 a, __nv_bfloat16 b) {
-  if (__hisnan(a)) return b;
+  if (__hisnan(a)) return static_cast<float>(b);  // the canonical NaN, if b is one too
   if (__hisnan(b)) return a;
   return a < b || (a == b && std::signbit(static_cast<float>(a))) ? a : b;
 }

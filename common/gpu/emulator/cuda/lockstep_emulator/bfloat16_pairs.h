@@ -47,20 +47,26 @@ constexpr __nv_bfloat162 operator*(const __nv_bfloat162& a, const __nv_bfloat162
 constexpr __nv_bfloat162 operator/(const __nv_bfloat162& a, const __nv_bfloat162& b) { return __h2div(a, b); }
 constexpr __nv_bfloat162& operator+=(__nv_bfloat162& a, const __nv_bfloat162& b) { return a = a + b; }
 constexpr __nv_bfloat162& operator*=(__nv_bfloat162& a, const __nv_bfloat162& b) { return a = a * b; }
+/// True if it holds for both elements; so != is not the opposite of ==.
 constexpr bool operator==(const __nv_bfloat162& a, const __nv_bfloat162& b) { return a.x == b.x && a.y == b.y; }
+constexpr bool operator!=(const __nv_bfloat162& a, const __nv_bfloat162& b) { return a.x != b.x && a.y != b.y; }
+constexpr bool operator<(const __nv_bfloat162& a, const __nv_bfloat162& b) { return a.x < b.x && a.y < b.y; }
+constexpr bool operator>(const __nv_bfloat162& a, const __nv_bfloat162& b) { return a.x > b.x && a.y > b.y; }
+constexpr bool operator<=(const __nv_bfloat162& a, const __nv_bfloat162& b) { return a.x <= b.x && a.y <= b.y; }
+constexpr bool operator>=(const __nv_bfloat162& a, const __nv_bfloat162& b) { return a.x >= b.x && a.y >= b.y; }
 constexpr __nv_bfloat162& operator-=(__nv_bfloat162& a, const __nv_bfloat162& b) { return a = __hsub2(a, b); }
 constexpr __nv_bfloat162& operator/=(__nv_bfloat162& a, const __nv_bfloat162& b) { return a = __h2div(a, b); }
 constexpr __nv_bfloat162 operator-(const __nv_bfloat162& a) { return __hneg2(a); }
 /// 1 where it holds, else 0.
 constexpr __nv_bfloat162 __heq2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__nv_bfloat16(a.x == b.x ? 1.0F : 0.0F), __nv_bfloat16(a.y == b.y ? 1.0F : 0.0F)}; }
-constexpr __nv_bfloat162 __hne2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__nv_bfloat16(a.x != b.x ? 1.0F : 0.0F), __nv_bfloat16(a.y != b.y ? 1.0F : 0.0F)}; }
+constexpr __nv_bfloat162 __hne2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__nv_bfloat16(__hne(a.x, b.x) ? 1.0F : 0.0F), __nv_bfloat16(__hne(a.y, b.y) ? 1.0F : 0.0F)}; }
 constexpr __nv_bfloat162 __hlt2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__nv_bfloat16(a.x < b.x ? 1.0F : 0.0F), __nv_bfloat16(a.y < b.y ? 1.0F : 0.0F)}; }
 constexpr __nv_bfloat162 __hle2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__nv_bfloat16(a.x <= b.x ? 1.0F : 0.0F), __nv_bfloat16(a.y <= b.y ? 1.0F : 0.0F)}; }
 constexpr __nv_bfloat162 __hgt2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__nv_bfloat16(a.x > b.x ? 1.0F : 0.0F), __nv_bfloat16(a.y > b.y ? 1.0F : 0.0F)}; }
 constexpr __nv_bfloat162 __hge2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__nv_bfloat16(a.x >= b.x ? 1.0F : 0.0F), __nv_bfloat16(a.y >= b.y ? 1.0F : 0.0F)}; }
 /// True if it holds for both.
 constexpr bool __hbeq2(__nv_bfloat162 a, __nv_bfloat162 b) { return a.x == b.x && a.y == b.y; }
-constexpr bool __hbne2(__nv_bfloat162 a, __nv_bfloat162 b) { return a.x != b.x && a.y != b.y; }
+constexpr bool __hbne2(__nv_bfloat162 a, __nv_bfloat162 b) { return __hne(a.x, b.x) && __hne(a.y, b.y); }
 constexpr bool __hblt2(__nv_bfloat162 a, __nv_bfloat162 b) { return a.x < b.x && a.y < b.y; }
 constexpr bool __hble2(__nv_bfloat162 a, __nv_bfloat162 b) { return a.x <= b.x && a.y <= b.y; }
 constexpr bool __hbgt2(__nv_bfloat162 a, __nv_bfloat162 b) { return a.x > b.x && a.y > b.y; }

@@ -29,12 +29,12 @@ constexpr __half __double2half(double value) { return value; }
 constexpr float __half2float(__half value) { return value; }
 constexpr __half __int2half_rn(int value) { return value; }
 constexpr __half __uint2half_rn(unsigned value) { return value; }
-inline int __half2int_rn(__half value) { return static_cast<int>(std::nearbyint(static_cast<float>(value))); }
-constexpr int __half2int_rz(__half value) { return static_cast<int>(static_cast<float>(value)); }
-inline unsigned __half2uint_rn(__half value) { return static_cast<unsigned>(std::nearbyint(static_cast<float>(value))); }
-constexpr unsigned __half2uint_rz(__half value) { return static_cast<unsigned>(static_cast<float>(value)); }
-inline short __half2short_rn(__half value) { return static_cast<short>(std::nearbyint(static_cast<float>(value))); }
-constexpr short __half2short_rz(__half value) { return static_cast<short>(static_cast<float>(value)); }
+inline int __half2int_rn(__half value) { return lockstep::emulator::to_integer<int>(std::nearbyint(static_cast<float>(value))); }
+constexpr int __half2int_rz(__half value) { return lockstep::emulator::to_integer<int>(static_cast<float>(value)); }
+inline unsigned __half2uint_rn(__half value) { return lockstep::emulator::to_integer<unsigned>(std::nearbyint(static_cast<float>(value))); }
+constexpr unsigned __half2uint_rz(__half value) { return lockstep::emulator::to_integer<unsigned>(static_cast<float>(value)); }
+inline short __half2short_rn(__half value) { return lockstep::emulator::to_integer<short>(std::nearbyint(static_cast<float>(value))); }
+constexpr short __half2short_rz(__half value) { return lockstep::emulator::to_integer<short>(static_cast<float>(value)); }
 constexpr __half __short2half_rn(short value) { return value; }
 constexpr __half __ushort2half_rn(unsigned short value) { return value; }
 constexpr unsigned short __half_as_ushort(__half value) { return static_cast<__half_raw>(value).x; }
@@ -48,13 +48,12 @@ constexpr __half __hmul(__half a, __half b) { return a * b; }
 constexpr __half __hdiv(__half a, __half b) { return a / b; }
 constexpr __half __hneg(__half a) { return -a; }
 constexpr __half __habs(__half a) { return __half_raw{static_cast<unsigned short>(__half_as_ushort(a) & 0x7fffU)}; }
-/// Rounds once: the product of two half is exact in float64, and if its sum with a third is not, the sum is far
-/// from the midpoint of two half.
+/// Rounds once: the product of two half is exact in float64.
 inline __half __hfma(__half a, __half b, __half c) {
-  return static_cast<double>(static_cast<float>(a)) * static_cast<float>(b) + static_cast<float>(c);
+  return lockstep::emulator::add_to_odd(static_cast<double>(static_cast<float>(a)) * static_cast<float>(b), static_cast<float>(c));
 }
 constexpr bool __heq(__half a, __half b) { return a == b; }
-constexpr bool __hne(__half a, __half b) { return a != b; }
+constexpr bool __hne(__half a, __half b) { return a < b || a > b; }  // unlike !=, false if one is NaN
 constexpr bool __hlt(__half a, __half b) { return a < b; }
 constexpr bool __hle(__half a, __half b) { return a <= b; }
 constexpr bool __hgt(__half a, __half b) { return a > b; }
@@ -66,13 +65,13 @@ constexpr int __hisinf(__half a) {
 }
 /// If one is NaN, the other one; +0 is greater than -0.
 inline __half __hmax(__half a, __half b) {
-  if (__hisnan(a)) return b;
+  if (__hisnan(a)) return static_cast<float>(b);  // the canonical NaN, if b is one too
   if (__hisnan(b)) return a;
   return a > b || (a == b && !std::signbit(static_cast<float>(a))) ? a : b;
 }
 /// If one is NaN, the other one; -0 is less than +0.
 inline __half __hmin(__half a, __half b) {
-  if (__hisnan(a)) return b;
+  if (__hisnan(a)) return static_cast<float>(b);  // the canonical NaN, if b is one too
   if (__hisnan(b)) return a;
   return a < b || (a == b && std::signbit(static_cast<float>(a))) ? a : b;
 }

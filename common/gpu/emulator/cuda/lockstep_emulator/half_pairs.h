@@ -47,20 +47,26 @@ constexpr __half2 operator*(const __half2& a, const __half2& b) { return __hmul2
 constexpr __half2 operator/(const __half2& a, const __half2& b) { return __h2div(a, b); }
 constexpr __half2& operator+=(__half2& a, const __half2& b) { return a = a + b; }
 constexpr __half2& operator*=(__half2& a, const __half2& b) { return a = a * b; }
+/// True if it holds for both elements; so != is not the opposite of ==.
 constexpr bool operator==(const __half2& a, const __half2& b) { return a.x == b.x && a.y == b.y; }
+constexpr bool operator!=(const __half2& a, const __half2& b) { return a.x != b.x && a.y != b.y; }
+constexpr bool operator<(const __half2& a, const __half2& b) { return a.x < b.x && a.y < b.y; }
+constexpr bool operator>(const __half2& a, const __half2& b) { return a.x > b.x && a.y > b.y; }
+constexpr bool operator<=(const __half2& a, const __half2& b) { return a.x <= b.x && a.y <= b.y; }
+constexpr bool operator>=(const __half2& a, const __half2& b) { return a.x >= b.x && a.y >= b.y; }
 constexpr __half2& operator-=(__half2& a, const __half2& b) { return a = __hsub2(a, b); }
 constexpr __half2& operator/=(__half2& a, const __half2& b) { return a = __h2div(a, b); }
 constexpr __half2 operator-(const __half2& a) { return __hneg2(a); }
 /// 1 where it holds, else 0.
 constexpr __half2 __heq2(__half2 a, __half2 b) { return {__half(a.x == b.x ? 1.0F : 0.0F), __half(a.y == b.y ? 1.0F : 0.0F)}; }
-constexpr __half2 __hne2(__half2 a, __half2 b) { return {__half(a.x != b.x ? 1.0F : 0.0F), __half(a.y != b.y ? 1.0F : 0.0F)}; }
+constexpr __half2 __hne2(__half2 a, __half2 b) { return {__half(__hne(a.x, b.x) ? 1.0F : 0.0F), __half(__hne(a.y, b.y) ? 1.0F : 0.0F)}; }
 constexpr __half2 __hlt2(__half2 a, __half2 b) { return {__half(a.x < b.x ? 1.0F : 0.0F), __half(a.y < b.y ? 1.0F : 0.0F)}; }
 constexpr __half2 __hle2(__half2 a, __half2 b) { return {__half(a.x <= b.x ? 1.0F : 0.0F), __half(a.y <= b.y ? 1.0F : 0.0F)}; }
 constexpr __half2 __hgt2(__half2 a, __half2 b) { return {__half(a.x > b.x ? 1.0F : 0.0F), __half(a.y > b.y ? 1.0F : 0.0F)}; }
 constexpr __half2 __hge2(__half2 a, __half2 b) { return {__half(a.x >= b.x ? 1.0F : 0.0F), __half(a.y >= b.y ? 1.0F : 0.0F)}; }
 /// True if it holds for both.
 constexpr bool __hbeq2(__half2 a, __half2 b) { return a.x == b.x && a.y == b.y; }
-constexpr bool __hbne2(__half2 a, __half2 b) { return a.x != b.x && a.y != b.y; }
+constexpr bool __hbne2(__half2 a, __half2 b) { return __hne(a.x, b.x) && __hne(a.y, b.y); }
 constexpr bool __hblt2(__half2 a, __half2 b) { return a.x < b.x && a.y < b.y; }
 constexpr bool __hble2(__half2 a, __half2 b) { return a.x <= b.x && a.y <= b.y; }
 constexpr bool __hbgt2(__half2 a, __half2 b) { return a.x > b.x && a.y > b.y; }

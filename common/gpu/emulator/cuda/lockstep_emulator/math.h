@@ -11,20 +11,29 @@
 #include <type_traits>
 
 #include "../vector_types.h"
+#include "rounding.h"
 
-/// The larger value; unlike std::max, accepts two types, as in CUDA.
+/// The larger value; unlike std::max, accepts two types, as in CUDA. If one is NaN, the other one.
 template <typename A, typename B>
 requires std::is_arithmetic_v<A> && std::is_arithmetic_v<B>
 constexpr std::common_type_t<A, B> max(A a, B b) {
   using Common = std::common_type_t<A, B>;
-  return static_cast<Common>(a) < static_cast<Common>(b) ? static_cast<Common>(b) : static_cast<Common>(a);
+  const auto x = static_cast<Common>(a), y = static_cast<Common>(b);
+  if constexpr (std::is_floating_point_v<Common>) {
+    if (x != x) return y;
+  }
+  return x < y ? y : x;
 }
-/// The smaller value; unlike std::min, accepts two types, as in CUDA.
+/// The smaller value; unlike std::min, accepts two types, as in CUDA. If one is NaN, the other one.
 template <typename A, typename B>
 requires std::is_arithmetic_v<A> && std::is_arithmetic_v<B>
 constexpr std::common_type_t<A, B> min(A a, B b) {
   using Common = std::common_type_t<A, B>;
-  return static_cast<Common>(b) < static_cast<Common>(a) ? static_cast<Common>(b) : static_cast<Common>(a);
+  const auto x = static_cast<Common>(a), y = static_cast<Common>(b);
+  if constexpr (std::is_floating_point_v<Common>) {
+    if (x != x) return y;
+  }
+  return y < x ? y : x;
 }
 
 // clang-format off
@@ -59,11 +68,11 @@ inline float __int_as_float(int x) { return std::bit_cast<float>(x); }
 inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
 inline long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
 inline double __longlong_as_double(long long x) { return std::bit_cast<double>(x); }
-inline int __float2int_rn(float x) { return static_cast<int>(std::nearbyint(x)); }
-inline int __float2int_rz(float x) { return static_cast<int>(x); }
-inline int __float2int_rd(float x) { return static_cast<int>(std::floor(x)); }
-inline int __float2int_ru(float x) { return static_cast<int>(std::ceil(x)); }
-inline unsigned __float2uint_rn(float x) { return static_cast<unsigned>(std::nearbyint(x)); }
+inline int __float2int_rn(float x) { return lockstep::emulator::to_integer<int>(std::nearbyint(x)); }
+inline int __float2int_rz(float x) { return lockstep::emulator::to_integer<int>(x); }
+inline int __float2int_rd(float x) { return lockstep::emulator::to_integer<int>(std::floor(x)); }
+inline int __float2int_ru(float x) { return lockstep::emulator::to_integer<int>(std::ceil(x)); }
+inline unsigned __float2uint_rn(float x) { return lockstep::emulator::to_integer<unsigned>(std::nearbyint(x)); }
 inline float __int2float_rn(int x) { return static_cast<float>(x); }
 inline float __uint2float_rn(unsigned x) { return static_cast<float>(x); }
 
@@ -106,10 +115,10 @@ inline double __int2double_rn(int x) { return x; }
 inline double __drcp_rn(double x) { return 1.0 / x; }
 inline double __dsqrt_rn(double x) { return std::sqrt(x); }
 inline double __ddiv_rn(double x, double y) { return x / y; }
-inline long long __float2ll_rn(float x) { return static_cast<long long>(std::nearbyint(x)); }
-inline unsigned __float2uint_rz(float x) { return static_cast<unsigned>(x); }
-inline int __double2int_rn(double x) { return static_cast<int>(std::nearbyint(x)); }
-inline int __double2int_rz(double x) { return static_cast<int>(x); }
+inline long long __float2ll_rn(float x) { return lockstep::emulator::to_integer<long long>(std::nearbyint(x)); }
+inline unsigned __float2uint_rz(float x) { return lockstep::emulator::to_integer<unsigned>(x); }
+inline int __double2int_rn(double x) { return lockstep::emulator::to_integer<int>(std::nearbyint(x)); }
+inline int __double2int_rz(double x) { return lockstep::emulator::to_integer<int>(x); }
 inline float __double2float_rn(double x) { return static_cast<float>(x); }
 inline void __sincosf(float x, float* sine, float* cosine) { *sine = std::sin(x); *cosine = std::cos(x); }
 inline float rcbrtf(float x) { return 1.0F / std::cbrt(x); }

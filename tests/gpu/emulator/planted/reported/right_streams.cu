@@ -13,15 +13,8 @@ __global__ void fill(T* out, T value, int count, int stride = 1) {
   if (i < count) out[i] = value;
 }
 
-__global__ void add(float* out, const float* in, int count) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < count) out[i] += in[i];
-}
-
-__global__ void copy(float* out, const float* in, int count) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < count) out[i] = in[i];
-}
+using suite::add;
+using suite::copy;
 
 __global__ void count_up(int* counter) { atomicAdd(counter, 1); }
 

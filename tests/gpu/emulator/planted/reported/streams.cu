@@ -12,15 +12,8 @@ __global__ void fill(float* out, float value, int count) {
   if (i < count) out[i] = value;
 }
 
-__global__ void add(float* out, const float* in, int count) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < count) out[i] += in[i];
-}
-
-__global__ void copy(float* out, const float* in, int count) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < count) out[i] = in[i];
-}
+using suite::add;
+using suite::copy;
 
 constexpr int kCount = 4096, kBlocks = 64;
 constexpr std::size_t kBytes = kCount * sizeof(float);
