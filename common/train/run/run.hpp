@@ -21,6 +21,7 @@
 #include "run/description.hpp"
 #include "run/fault_injector.hpp"
 #include "run/launcher_status.hpp"
+#include "run/matmul_algorithms.hpp"
 #include "run/option_list.hpp"
 #include "run/ranks.hpp"
 #include "run/run_files.hpp"
@@ -166,6 +167,7 @@ class Run {
   FaultInjector faults_;
   StopVote stop_;
   RunFiles files_;
+  MatmulAlgorithms algorithms_;
   Checkpoints checkpoints_;
   LauncherStatus status_;
   std::optional<StepHooks> hooks_;
