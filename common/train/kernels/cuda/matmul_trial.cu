@@ -2,8 +2,10 @@
 // headers.
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/bfloat16.hpp"
@@ -45,25 +47,16 @@ void fill_with_random_numbers(const Array& array, std::uint64_t key, cudaStream_
   }
 }
 
-class Mark {
- public:
-  Mark() { cuda_check(cudaEventCreate(&event_), "creating an event"); }
-  Mark(const Mark&) = delete;
-  Mark& operator=(const Mark&) = delete;
-  ~Mark() { cudaEventDestroy(event_); }
-
-  void record(cudaStream_t stream) { cuda_check(cudaEventRecord(event_, stream), "recording an event"); }
-
-  [[nodiscard]] double milliseconds_since(const Mark& start) const {
-    float milliseconds = 0;
-    cuda_check(cudaEventSynchronize(event_), "waiting for a product that is timed");
-    cuda_check(cudaEventElapsedTime(&milliseconds, start.event_, event_), "reading the time of a product");
-    return double{milliseconds};
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
+struct DestroyEvent {
+  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
 };
+using TimedEvent = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
+
+TimedEvent make_event() {
+  cudaEvent_t event = nullptr;
+  cuda_check(cudaEventCreate(&event), "creating an event");
+  return TimedEvent(event);
+}
 
 /// The candidates of a product on random numbers. Nothing of the caller's is written; of its memory, only the bias is
 /// read.
@@ -90,14 +83,17 @@ class MatmulTrial final : public AlgorithmTrial {
   }
 
   [[nodiscard]] double milliseconds(std::size_t i) override {
-    Mark start, end;
+    const TimedEvent start = make_event(), end = make_event();
     double best = std::numeric_limits<double>::infinity();
     enqueue(candidates_[i]);  // loads the kernel
     for (int round = 0; round < kRounds; ++round) {
-      start.record(context_.stream);
+      cuda_check(cudaEventRecord(start.get(), context_.stream), "timing a product");
       for (int call = 0; call < kCallsInRound; ++call) enqueue(candidates_[i]);
-      end.record(context_.stream);
-      best = std::min(best, end.milliseconds_since(start) / kCallsInRound);
+      cuda_check(cudaEventRecord(end.get(), context_.stream), "timing a product");
+      cuda_check(cudaEventSynchronize(end.get()), "timing a product");
+      float milliseconds = 0;
+      cuda_check(cudaEventElapsedTime(&milliseconds, start.get(), end.get()), "timing a product");
+      best = std::min(best, double{milliseconds} / kCallsInRound);
     }
     return best;
   }
