@@ -12,8 +12,8 @@ namespace lockstep::kernels {
 /// Calls of one product's algorithms, to see how long they take. They read and write memory of their own.
 class AlgorithmTrial {
  public:
-  /// Makes the data, and waits until the device has done what this rank enqueued. Called once, before any of the calls.
-  /// What other ranks must do for this to end is done here, so that milliseconds() waits for no other rank.
+  /// Makes the data, and waits until the device has done all that this rank enqueued. Called once, before any of the
+  /// calls. May wait for other ranks' work, so that milliseconds() waits for none.
   virtual void prepare() = 0;
   /// The time of one call of algorithm `i`. NaN: unknown. @throws Error  It cannot compute this product.
   [[nodiscard]] virtual double milliseconds(std::size_t i) = 0;
@@ -25,7 +25,7 @@ class AlgorithmTrial {
   AlgorithmTrial& operator=(const AlgorithmTrial&) = default;
 };
 
-/// What a library offers for a product.
+/// The algorithms of a library for one product.
 struct AlgorithmOffer {
   std::string library;  ///< With its version and its GPU, for which alone its algorithms mean something.
   std::string product;  ///< Sizes, types and layouts in one line; equal for equal products.

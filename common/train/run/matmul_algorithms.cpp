@@ -35,7 +35,7 @@ std::string agree(SharedDecisions& decisions, const kernels::AlgorithmDecision& 
 
 kernels::ChoiceRule rule_of(const RunOptions& options, const std::shared_ptr<SharedDecisions>& decisions) {
   kernels::ChoiceRule rule;
-  // What the emulator takes says nothing about a GPU.
+  // Times on the emulator say nothing about a GPU.
   rule.times =
       options.device.matmul_algorithms == "timed" && Device::parse(options.device.name).type == DeviceType::kCuda;
   if (decisions)
@@ -67,8 +67,7 @@ kernels::AlgorithmTable given_table(const std::string& option, const Ranks& rank
 
 }  // namespace
 
-MatmulAlgorithms::MatmulAlgorithms(const RunOptions& options, const Ranks& ranks, std::filesystem::path run_folder)
-    : run_folder_(std::move(run_folder)) {
+MatmulAlgorithms::MatmulAlgorithms(const RunOptions& options, const Ranks& ranks) {
   const std::string& option = options.device.matmul_algorithms;
   if (option == "first") return;
   decisions_ = shared_decisions(ranks.group());
@@ -80,10 +79,10 @@ MatmulAlgorithms::~MatmulAlgorithms() {
   if (choices_ && kernels::algorithm_chooser() == choices_) kernels::set_algorithm_chooser(nullptr);
 }
 
-std::optional<KeptState> MatmulAlgorithms::state() {
+std::optional<KeptState> MatmulAlgorithms::state(const std::filesystem::path& run_folder) {
   if (!choices_) return std::nullopt;
   return KeptState{.name = "matmul_algorithms",
-                   .save = [this] { return save(); },
+                   .save = [this, run_folder] { return save(run_folder); },
                    .load =
                        [choices = choices_](const nlohmann::json& text) {
                          if (text.is_null()) return;  // no product was needed until then
@@ -92,7 +91,7 @@ std::optional<KeptState> MatmulAlgorithms::state() {
                        }};
 }
 
-nlohmann::json MatmulAlgorithms::save() {
+nlohmann::json MatmulAlgorithms::save(const std::filesystem::path& run_folder) {
   if (decisions_) {
     kernels::AlgorithmTable of_others;
     for (const auto& [product, decision] : decisions_->take_new()) {
@@ -103,7 +102,7 @@ nlohmann::json MatmulAlgorithms::save() {
   }
   const kernels::AlgorithmTable table = choices_->table();
   if (table.is_empty()) return nullptr;
-  write_file(run_folder_ / kAlgorithmsFile, table.text());
+  write_file(run_folder / kAlgorithmsFile, table.text());
   return table.text();
 }
 

@@ -3,6 +3,7 @@
 /// --matmul-algorithms: which of a library's algorithms multiply matrices in a run.
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "run/ranks.hpp"
@@ -25,21 +26,19 @@ constexpr const char* kAlgorithmsFile = "matmul_algorithms.txt";
 class MatmulAlgorithms {
  public:
   /// Collective if the option names a file, which only rank 0 reads.
-  /// @param run_folder  Gets kAlgorithmsFile.
   /// @throws FormatError  The file cannot be read, or is no such table; on all ranks.
-  MatmulAlgorithms(const RunOptions& options, const Ranks& ranks, std::filesystem::path run_folder);
+  MatmulAlgorithms(const RunOptions& options, const Ranks& ranks);
   MatmulAlgorithms(const MatmulAlgorithms&) = delete;
   MatmulAlgorithms& operator=(const MatmulAlgorithms&) = delete;
   ~MatmulAlgorithms();
 
-  /// The choices of all ranks, for the run's checkpoints; each save renews kAlgorithmsFile. Must not outlive this.
-  /// Nothing with --matmul-algorithms first.
-  [[nodiscard]] std::optional<KeptState> state();
+  /// The choices of all ranks, for the run's checkpoints; each save renews kAlgorithmsFile in the run's folder. Must
+  /// not outlive this. Nothing with --matmul-algorithms first.
+  [[nodiscard]] std::optional<KeptState> state(const std::filesystem::path& run_folder);
 
  private:
-  [[nodiscard]] nlohmann::json save();
+  [[nodiscard]] nlohmann::json save(const std::filesystem::path& run_folder);
 
-  std::filesystem::path run_folder_;
   std::shared_ptr<SharedDecisions> decisions_;          // null: this process is alone, or nothing is chosen
   std::shared_ptr<kernels::AlgorithmChoices> choices_;  // null: nothing is chosen
 };

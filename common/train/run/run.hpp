@@ -166,8 +166,8 @@ class Run {
   StepLog log_;
   FaultInjector faults_;
   StopVote stop_;
+  MatmulAlgorithms algorithms_;  // before the files: if it fails, there is no folder yet
   RunFiles files_;
-  MatmulAlgorithms algorithms_;
   Checkpoints checkpoints_;
   LauncherStatus status_;
   std::optional<StepHooks> hooks_;

@@ -32,7 +32,7 @@ class SharedDecisions {
   struct Made {
     std::string name, decision;
   };
-  /// What the ranks have decided since the last call on this object; failed decisions are left out.
+  /// All ranks' decisions since the last call on this object; failed ones are left out.
   [[nodiscard]] std::vector<Made> take_new();
 
  private:

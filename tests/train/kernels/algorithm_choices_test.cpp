@@ -81,7 +81,7 @@ TEST_CASE("an algorithm that fails, or has no time, is passed over", "[kernels]"
   CHECK_THROWS_WITH(fastest({NAN}), ContainsSubstring("its time is not a positive number"));
 }
 
-TEST_CASE("a product is timed once, and never where that is not allowed", "[kernels]") {
+TEST_CASE("a product is timed once, and never if that is not allowed", "[kernels]") {
   FakeTrial trial({2.0, 1.0});
   AlgorithmChoices timed({.times = true});
   for (int use = 0; use < 3; ++use) CHECK(timed.choose(offer_of(trial, 2)) == 1);
@@ -101,7 +101,7 @@ TEST_CASE("a product is timed once, and never where that is not allowed", "[kern
   CHECK(untimed.id() != 0);
 }
 
-TEST_CASE("what other ranks wait for is decided after the preparation", "[kernels]") {
+TEST_CASE("other ranks wait for a decision, not for its preparation", "[kernels]") {
   FakeTrial trial({2.0, 1.0});
   bool was_prepared = false, was_timed = true;
   AlgorithmChoices choices({.times = true, .agree = [&](const AlgorithmDecision& asked) {

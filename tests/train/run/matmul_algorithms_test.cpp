@@ -128,9 +128,9 @@ TEST_CASE("a rank that cannot decide is named on all ranks", "[run]") {
 
 TEST_CASE("without --matmul-algorithms nobody chooses, and no checkpoint has more", "[run]") {
   const test::TemporaryFolder folder;
-  run::MatmulAlgorithms algorithms(options_with("first"), run::Ranks(nullptr), folder.path());
+  run::MatmulAlgorithms algorithms(options_with("first"), run::Ranks(nullptr));
   CHECK(kernels::algorithm_chooser() == nullptr);
-  CHECK_FALSE(algorithms.state().has_value());
+  CHECK_FALSE(algorithms.state(folder.path()).has_value());
 }
 
 TEST_CASE("the choices of a timed run are in its checkpoints and in a file for other runs", "[run]") {
@@ -139,12 +139,12 @@ TEST_CASE("the choices of a timed run are in its checkpoints and in a file for o
   FakeTrial trial({3.0, 1.0, 2.0});
   nlohmann::json saved;
   {
-    run::MatmulAlgorithms timed(options_with("timed"), run::Ranks(nullptr), folder.path());
-    CHECK(timed.state()->save().is_null());
+    run::MatmulAlgorithms timed(options_with("timed"), run::Ranks(nullptr));
+    CHECK(timed.state(folder.path())->save().is_null());
     CHECK_FALSE(std::filesystem::exists(file));
     REQUIRE(kernels::algorithm_chooser() != nullptr);
     CHECK(kernels::algorithm_chooser()->choose(offer_of(trial)) == 1);
-    saved = timed.state()->save();
+    saved = timed.state(folder.path())->save();
   }
   CHECK(kernels::algorithm_chooser() == nullptr);
   CHECK(saved == kHead + "a1 p\n");
@@ -153,22 +153,22 @@ TEST_CASE("the choices of a timed run are in its checkpoints and in a file for o
 
   FakeTrial otherwise({1.0, 3.0, 2.0});
   {
-    run::MatmulAlgorithms resumed(options_with("timed"), run::Ranks(nullptr), folder.path());
-    resumed.state()->load(nullptr);
-    resumed.state()->load(saved);
+    run::MatmulAlgorithms resumed(options_with("timed"), run::Ranks(nullptr));
+    resumed.state(folder.path())->load(nullptr);
+    resumed.state(folder.path())->load(saved);
     CHECK(kernels::algorithm_chooser()->choose(offer_of(otherwise)) == 1);
   }
   {
-    run::MatmulAlgorithms given(options_with(file.string()), run::Ranks(nullptr), folder.path());
+    run::MatmulAlgorithms given(options_with(file.string()), run::Ranks(nullptr));
     CHECK(kernels::algorithm_chooser()->choose(offer_of(otherwise)) == 1);
     CHECK(kernels::algorithm_chooser()->choose(offer_of(otherwise, "q")) == 0);  // which the table lacks
   }
   CHECK(otherwise.timed == 0);
-  run::MatmulAlgorithms emulated(options_with("timed", "emulated"), run::Ranks(nullptr), folder.path());
+  run::MatmulAlgorithms emulated(options_with("timed", "emulated"), run::Ranks(nullptr));
   CHECK(kernels::algorithm_chooser()->choose(offer_of(trial)) == 0);
   CHECK(trial.timed == 3);
   CHECK_THROWS_WITH(
-      emulated.state()->load("{}"),
+      emulated.state(folder.path())->load("{}"),
       ContainsSubstring("the checkpoint's state.json, entry matmul_algorithms, line 1: the line has no end"));
 }
 
@@ -184,8 +184,8 @@ TEST_CASE("all ranks take rank 0's file, and fail alike if it is damaged", "[run
       const std::filesystem::path own = folder / concat("rank_", rank);
       std::filesystem::create_directories(own);
       const auto group = ring::make_shared_memory_process_group(std::move(job));
-      run::MatmulAlgorithms algorithms(options_with(given), run::Ranks(group.get()), own);
-      tables[rank] = algorithms.state()->save().get<std::string>();
+      run::MatmulAlgorithms algorithms(options_with(given), run::Ranks(group.get()));
+      tables[rank] = algorithms.state(own)->save().get<std::string>();
     });
     const std::vector<std::string> messages = messages_of(outcomes);
     return std::pair(tables, messages);

@@ -61,7 +61,7 @@ class MatmulPlans {
   /// @throws Error  It has none; names the product.
   [[nodiscard]] std::vector<MatmulAlgorithm> candidates(const MatmulKey& key, const MatmulCall& call) const;
 
-  /// What has been kept for a product and the chooser of that number; 0: none, the library's suggestion.
+  /// The algorithm kept for a product and the chooser of that number; 0: no chooser, so the library's suggestion.
   [[nodiscard]] std::optional<MatmulAlgorithm> find(std::uint64_t chooser, const MatmulKey& key);
   void keep(std::uint64_t chooser, const MatmulKey& key, const MatmulAlgorithm& algorithm);
 
