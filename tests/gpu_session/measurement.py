@@ -3,7 +3,7 @@
 
 measurement.py ARCHIVE... > docs/measurements/DATE-gpu-NAME.json
 
-Every row has a kind: test, ceiling, operation (with PyTorch's time beside it), rung, training or planted. A step that did
+Every row has a kind: test, ceiling, operation (with PyTorch's time beside it), rung, training, algorithms or planted. A step that did
 not pass has a row too, which says so.
 """
 import datetime
@@ -43,6 +43,8 @@ def rows(steps):
             yield from ({"kind": "rung", "ladder": name.removeprefix(LADDER), **row} for row in step["rows"])
         if name.startswith(("lockstep_", "pytorch_")):
             yield from ({"kind": "training", **row} for row in step["rows"])
+        if name.startswith("algorithms_"):
+            yield from ({"kind": "algorithms", **row} for row in step["rows"])
     for row in steps.get("planted", {}).get("rows", []):
         yield {"kind": "planted", **row}
 

@@ -211,7 +211,7 @@ TEST_CASE("the plan has each step once, in calls that fit into a loan", "[gpu]")
   }
   for (const char* step :
        {"machine", "some_kernels_test", "device_test", "ceilings", "operations", "lockstep_bf16_32", "pytorch_bf16_32",
-        "ladder_reduction", "ncu", "memcheck", "planted", "collective_faults_test"})
+        "ladder_reduction", "algorithms_bf16_64", "ncu", "memcheck", "planted", "collective_faults_test"})
     CHECK(steps.contains(step));
 }
 

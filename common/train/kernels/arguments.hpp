@@ -87,12 +87,16 @@ struct DeviceFaults {
   unsigned long long target;  ///< From losses: position is the row. Such a row counts as an ignored one.
 };
 
+class AlgorithmChooser;  // kernels/algorithm_chooser.hpp
+
 /// The stream and memory of one call of a kernel. On the CPU all members keep their defaults.
 struct Context {
   CUstream_st* stream = nullptr;     ///< Everything goes to this stream; nothing waits on the host.
   int device = 0;                    ///< Current for the calling thread.
   DeviceScratch* scratch = nullptr;  ///< Never null on a device.
   DeviceFaults* faults = nullptr;    ///< Device memory; never null on a device.
+  /// Chooses algorithms for matrix products; null: the library's suggestion is used.
+  AlgorithmChooser* algorithms = nullptr;
 };
 
 }  // namespace lockstep::kernels

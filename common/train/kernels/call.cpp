@@ -7,6 +7,7 @@
 #include "base/environment.hpp"
 #include "device/copy.hpp"
 #include "device/stream.hpp"
+#include "kernels/algorithm_choices.hpp"
 #include "kernels/checked_kernels.hpp"
 #include "kernels/cpu/operations.hpp"
 
@@ -138,10 +139,12 @@ Call::Call(std::string_view operation, const Tensor& first, Types types)
   require_type(operation, first, types);
   if (is_on_cpu()) return;
   make_current(device_);
+  algorithms_ = algorithm_chooser();
   context_ = {.stream = current_stream(device_).handle(),
               .device = device_.index,
               .scratch = this,
-              .faults = reinterpret_cast<DeviceFaults*>(state_of(device_).faults->data())};
+              .faults = reinterpret_cast<DeviceFaults*>(state_of(device_).faults->data()),
+              .algorithms = algorithms_.get()};
 }
 
 void Call::require_same_device(const Tensor& first, const Tensor& other) const {

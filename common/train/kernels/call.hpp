@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "kernels/algorithm_chooser.hpp"
 #include "kernels/operations.hpp"
 #include "kernels/vocabulary_part.hpp"
 #include "tensor/tensor.hpp"
@@ -105,6 +106,7 @@ class Call final : private DeviceScratch {
   Device device_;
   const Operations* operations_;
   Context context_;
+  std::shared_ptr<AlgorithmChooser> algorithms_;
   std::vector<std::shared_ptr<Storage>> scratch_;
   double* results_ = nullptr;
   std::size_t result_count_ = 0;

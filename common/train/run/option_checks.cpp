@@ -51,6 +51,13 @@ OptionCheck readable_file_or(std::string word) {
   };
 }
 
+OptionCheck matmul_algorithms() {
+  return [](const std::string& text) -> std::string {
+    const std::string problem = text == "first" || text == "timed" ? "" : readable_file()(text);
+    return problem.empty() ? "" : concat(problem, " (what is no file is called first or timed)");
+  };
+}
+
 OptionCheck run_folder() {
   return [](const std::string& text) -> std::string {
     if (std::filesystem::is_regular_file(std::filesystem::path(text) / "metrics.jsonl") || has_run(text)) return "";

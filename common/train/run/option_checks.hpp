@@ -13,6 +13,9 @@ namespace lockstep::run {
 /// A readable file, or `word` itself.
 [[nodiscard]] OptionCheck readable_file_or(std::string word);
 
+/// "first", "timed", or a readable file.
+[[nodiscard]] OptionCheck matmul_algorithms();
+
 /// A spec that data::parse_tokenizer_spec() accepts; a file must be readable.
 [[nodiscard]] OptionCheck tokenizer_spec();
 

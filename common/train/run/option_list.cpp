@@ -148,6 +148,14 @@ OptionList device_options(DeviceOptions& device) {
            "Most memory of the device that a rank may take for tensors and communication, such as 200MiB or 1.5GiB: "
            "the CPU plays a small GPU (no limit if left out)",
            byte_count(), "BYTES"})),
+      {.field = &device.matmul_algorithms,
+       .name = "--matmul-algorithms",
+       .help = "Which of cuBLASLt's algorithms multiply matrices on a GPU: first (the library's suggestion), timed (of "
+               "its suggestions the fastest, found when a product is first needed), or those of a table that a timed "
+               "run has written",
+       .check = matmul_algorithms(),
+       .value_name = "NAME",
+       .is_new = true},
   };
 }
 

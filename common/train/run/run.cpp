@@ -91,10 +91,12 @@ Run::Run(const RunOptions& options, nlohmann::json saved_options, const RunSumma
            ranks_),
       faults_(make_injector(ranks_.group())),
       stop_(options.stop_after, ranks_.world_size()),
-      files_(checked(options_, ranks_), std::move(saved_options), facts_, ranks_),
+      algorithms_(checked(options_, ranks_), ranks_),
+      files_(options_, std::move(saved_options), facts_, ranks_),
       checkpoints_(options_, files_.folder(), files_.saved_options(), log_, ranks_),
       status_(ranks_, log_.last_step()) {
   if (ranks_.group() != nullptr) ranks_.group()->record_to(log_.recorder());
+  if (std::optional<KeptState> chosen = algorithms_.state(folder())) checkpoints_.add_state(std::move(*chosen));
   if (ranks_.is_main()) checkpoints_.lock_resumed_run();
   files_.write_options(facts_);
   if (hooks != nullptr) hooks_.emplace(*hooks);

@@ -21,6 +21,7 @@
 #include "run/description.hpp"
 #include "run/fault_injector.hpp"
 #include "run/launcher_status.hpp"
+#include "run/matmul_algorithms.hpp"
 #include "run/option_list.hpp"
 #include "run/ranks.hpp"
 #include "run/run_files.hpp"
@@ -165,6 +166,7 @@ class Run {
   StepLog log_;
   FaultInjector faults_;
   StopVote stop_;
+  MatmulAlgorithms algorithms_;  // before the files: if it fails, there is no folder yet
   RunFiles files_;
   Checkpoints checkpoints_;
   LauncherStatus status_;

@@ -80,7 +80,11 @@ void complete(RunOptions& options, const CommandLine& line) {
   require(options.batch_size > 0, "a training program must set a default for --batch-size");
   if (line.is_given("--learning-rate-scaling") && options.learning_rate.reference_batch_size == 0)
     throw UsageError("--learning-rate-scaling needs the batch size to scale from: give --reference-batch-size too");
-  Device::parse(options.device.name).require_available();
+  const Device device = Device::parse(options.device.name);
+  device.require_available();
+  if (device.is_cpu() && options.device.matmul_algorithms != "first")
+    throw UsageError(concat("--matmul-algorithms ", options.device.matmul_algorithms,
+                            " is about products on a GPU, and --device is cpu: give --matmul-algorithms first"));
   for (std::filesystem::path& run : options.output.compare) {
     const bool is_run = std::filesystem::exists(run / "metrics.jsonl");
     const std::optional<std::filesystem::path> found = is_run ? run : latest_run(run, options.task);

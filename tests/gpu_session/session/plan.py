@@ -22,7 +22,7 @@ def steps(carried, gpus):
              "losses_beside_cpu", "all_reduce_2_ranks", "train_ddp", "mismatch"]
     right += [name for name, step in by_name.items() if not step.is_timed and name not in (*right, *LATER)]
     timed = ["ceilings", "lockstep_bf16_32", "pytorch_bf16_32", "operations", "operations_of_pytorch", "ladder_flash_attention",
-             "ladder_matrix_product", "lockstep_bf16_64", "pytorch_bf16_64"]
+             "ladder_matrix_product", "lockstep_bf16_64", "pytorch_bf16_64", "algorithms_bf16_64"]
     first = [*right, *timed, *LATER]
     return [by_name[name] for name in [*first, *(name for name in by_name if name not in first)] if name in by_name]
 

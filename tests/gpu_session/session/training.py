@@ -13,9 +13,15 @@ WARM_UP = 5  # steps that are not timed
 LOSS_STEPS, LOSS_TOLERANCE = 10, 1e-3
 
 
-def train(job, device, model, steps, *options):
-    """The lines of metrics.jsonl: all of them, or those that were written before the run was ended."""
-    out = job.runner.results.scratch / "runs" / f"{job.record['name']}_{device}"
+def runs_of(job, device, label=""):
+    return job.runner.results.scratch / "runs" / f"{job.record['name']}_{device}{label}"
+
+
+def train(job, device, model, steps, *options, label=""):
+    """The lines of metrics.jsonl: all of them, or those that were written before the run was ended.
+
+    A step that trains more than once gives each of its trainings a label."""
+    out = runs_of(job, device, label)
     command = [job.program("train_gpt_single"), "--device", device, "--model", model, "--steps", steps, "--out", out]
     command += ["--validate-every", "0", "--save-every", "0", "--sample-tokens", "0", *options]
     done = job.run(command)
@@ -71,6 +77,25 @@ def ours(batch, precision):
     return Step(f"lockstep_{precision}_{batch}", 100, body)
 
 
+def algorithms(batch, precision):
+    """The library's suggestions for products against the fastest ones, in turn, and with the table that was found."""
+
+    def body(job):
+        table = None
+        for label, algorithm in [("first", "first"), ("timed", "timed"), ("first_again", "first"), ("given", None)]:
+            options = [*options_124m(batch, precision), "--matmul-algorithms", algorithm or table]
+            lines = train(job, "cuda", "124m", 20, *options, label=f"_{label}")
+            tables = sorted(runs_of(job, "cuda", f"_{label}").glob("*/matmul_algorithms.txt"))
+            table = tables[-1] if tables else table
+            if label == "timed" and table is None:
+                raise StepFailed("the timed run has written no matmul_algorithms.txt")
+            job.emit({**speed(label, lines, batch, precision), "first_step_ms": lines[0]["step_ms"],
+                      "last_loss": lines[-1]["loss"]})
+        job.emit({"products": len(table.read_text(encoding="utf-8").splitlines()) - 2})
+
+    return Step(f"algorithms_{precision}_{batch}", 100, body)
+
+
 def torch_command(batch, precision, *options):
     command = [sys.executable, pathlib.Path(__file__).with_name("torch_gpt.py"), "--device", "cuda", "--model", "124m",
                "--batch-size", batch, "--vocabulary", VOCABULARY, *options]
@@ -112,6 +137,7 @@ def beside_pytorch():
     return [
         ours(32, "bf16"), pytorch(32, "bf16"),
         ours(64, "bf16"), pytorch(64, "bf16"),
+        algorithms(64, "bf16"),
         pytorch(32, "bf16", "--no-compile"),
         ours(32, "fp32"), pytorch(32, "fp32"),
     ]

@@ -1,5 +1,10 @@
+#include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
+#include <vector>
 
+#include "kernels/algorithm_choices.hpp"
 #include "kernels/device_testing.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/matmul.hpp"
@@ -8,6 +13,7 @@
 using namespace lockstep;
 using namespace lockstep::kernels;
 using namespace lockstep::kernels::testing;
+using Catch::Matchers::StartsWith;
 
 namespace {
 
@@ -30,6 +36,25 @@ Tensor stored_as(Transpose transpose, DType dtype, std::int64_t rows, std::int64
   return transpose == Transpose::kYes ? random_stored(dtype, {columns, rows}, key)
                                       : random_stored(dtype, {rows, columns}, key);
 }
+
+/// Times every algorithm, and takes the last.
+class LastAlgorithm final : public AlgorithmChooser {
+ public:
+  [[nodiscard]] std::size_t choose(const AlgorithmOffer& offer) override {
+    offers.push_back(offer);
+    if (offer.trial == nullptr) return 0;
+    offer.trial->prepare();
+    for (std::size_t i = 0; i < offer.algorithms.size(); ++i) times.push_back(offer.trial->milliseconds(i));
+    return offer.algorithms.size() - 1;
+  }
+  [[nodiscard]] std::uint64_t id() const noexcept override { return number_.id(); }
+
+  std::vector<AlgorithmOffer> offers;
+  std::vector<double> times;
+
+ private:
+  AlgorithmChoices number_{ChoiceRule{}};
+};
 
 }  // namespace
 
@@ -99,4 +124,81 @@ TEST_CASE("a NaN in a device product reaches its row only", "[kernels][gpu]") {
                       device.context());
   const Values values = values_of(device.get(result));
   for (std::size_t i = 0; i < values.size(); ++i) CHECK(std::isnan(values[i]) == (i / 3 == 2));
+}
+
+TEST_CASE("the algorithms of a device product are tried once, on other memory than its own", "[kernels][gpu]") {
+  constexpr std::int64_t kM = 31, kN = 33, kK = 65;
+  for (const auto& [in, out_type] : kTypes) {
+    for (const Write write : {Write::kOverwrite, Write::kAdd}) {
+      TestDevice device;
+      LastAlgorithm chooser;
+      Context context = device.context();
+      context.algorithms = &chooser;
+      const Tensor a = random_stored(in, {kK, kM}, 1), b = random_stored(in, {kK, kN}, 2);
+      const Tensor before = random_stored(out_type, {kM, kN}, 3), expected = doubled(before);
+      const Array out = device.put(before), left = device.put(a), right = device.put(b);
+      device.ops().matmul(out, left, Transpose::kYes, right, Transpose::kNo, {}, write, context);
+      matmul(expected, doubled(a), Transpose::kYes, doubled(b), Transpose::kNo, write);
+      CAPTURE(name_of(in), name_of(out_type), write == Write::kAdd);
+      const double product = write == Write::kAdd ? 4 * std::sqrt(static_cast<double>(kK)) : 0;  // as above
+      CHECK(worst_error(device.get(out), expected) <=
+            4 * static_cast<double>(kK + 2) * 0x1p-24 + (1 + product) * roundoff_of(out_type));
+      CHECK(values_of(device.get(left)) == values_of(a));
+      CHECK(values_of(device.get(right)) == values_of(b));
+
+      device.ops().matmul(out, left, Transpose::kYes, right, Transpose::kNo, {}, Write::kOverwrite, context);
+      device.ops().matmul(out, left, Transpose::kYes, right, Transpose::kNo, {}, Write::kAdd, context);
+      REQUIRE(chooser.offers.size() == 2);  // one that overwrites, one that adds
+      const AlgorithmOffer& offer = chooser.offers.front();
+      CHECK_THAT(offer.library, StartsWith("cuBLASLt ") && ContainsSubstring(" on "));
+      CHECK(offer.product == concat("1 x ", in, " [65, 31]^T [65, 33]", write == Write::kAdd ? " + result" : "", " -> ",
+                                    out_type, ", aligned to 256"));
+      CHECK(std::set<std::string>(offer.algorithms.begin(), offer.algorithms.end()).size() == offer.algorithms.size());
+      CHECK(chooser.times.size() == offer.algorithms.size() + chooser.offers.back().algorithms.size());
+      CHECK(std::ranges::all_of(chooser.times, [](double time) { return std::isfinite(time); }));
+    }
+  }
+}
+
+TEST_CASE("a table of device products says what was chosen, and is obeyed", "[kernels][gpu]") {
+  TestDevice device;
+  const Array out = device.make(Tensor::empty({8, 16})), a = device.put(random_tensor<float>({8, 24}, 1)),
+              b = device.put(random_tensor<float>({16, 24}, 2)), bias = device.put(random_tensor<float>({16}, 3));
+  const auto multiply = [&](AlgorithmChooser& chooser) {
+    Context context = device.context();
+    context.algorithms = &chooser;
+    device.ops().matmul(out, a, Transpose::kNo, b, Transpose::kYes, bias, Write::kOverwrite, context);
+    return values_of(device.get(out));
+  };
+  LastAlgorithm last;
+  const Values expected = multiply(last);
+  const AlgorithmOffer& offer = last.offers.at(0);
+  AlgorithmTable table;
+  table.set(offer.library, offer.product, {offer.algorithms.back(), "the test"});
+  AlgorithmChoices obedient({.times = true}, AlgorithmTable::parse(table.text(), "t.txt"));
+  CHECK(multiply(obedient) == expected);
+  CHECK(obedient.table().text() == table.text());
+  AlgorithmChoices first({.times = false});
+  (void)multiply(first);
+  CHECK(first.table().find(offer.product)->algorithm == offer.algorithms.front());
+}
+
+TEST_CASE("nothing is timed while a graph is captured", "[kernels][gpu]") {
+  TestDevice device;
+  LastAlgorithm chooser;
+  Context context = device.context();
+  context.algorithms = &chooser;
+  const Tensor a = random_tensor<float>({3, 5}, 1), b = random_tensor<float>({5, 7}, 2);
+  const Array out = device.make(Tensor::empty({3, 7})), left = device.put(a), right = device.put(b);
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+  REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+  context.stream = stream;
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess);
+  device.ops().matmul(out, left, Transpose::kNo, right, Transpose::kNo, {}, Write::kOverwrite, context);
+  REQUIRE(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+  CHECK(chooser.offers.size() == 1);
+  CHECK(chooser.offers.front().trial == nullptr);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+  CHECK(cudaStreamDestroy(stream) == cudaSuccess);
 }

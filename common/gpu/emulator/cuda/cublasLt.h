@@ -53,7 +53,8 @@ LOCKSTEP_EMULATOR_API cublasStatus_t
 cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                      cublasLtMatmulPreferenceAttributes_t attribute, const void* value, size_t bytes);
 /// One algorithm for every valid product; CUBLAS_STATUS_NOT_SUPPORTED and none for others. If several are requested, an
-/// unusable one comes first, marked in its state, as can happen with NVIDIA's library: the caller must check.
+/// unusable one comes first, marked in its state, as can happen with NVIDIA's library: the caller must check. Up to two
+/// follow that differ in nothing but their words.
 LOCKSTEP_EMULATOR_API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtHandle_t handle, cublasLtMatmulDesc_t description, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
     cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int requested,

@@ -239,13 +239,14 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   const bool has_types =
       element_bytes(a->matrix.type) > 0 && element_bytes(b->matrix.type) > 0 && element_bytes(d->matrix.type) > 0;
   if (!has_types || !is_supported(*description)) return CUBLAS_STATUS_NOT_SUPPORTED;
-  *returned = std::min(requested, 2);
+  *returned = std::min(requested, 3);
   for (int i = 0; i < *returned; ++i) {
-    const bool is_usable = i + 1 == *returned;
+    const bool is_usable = i > 0 || *returned == 1;
     results[i] = {};
     results[i].wavesCount = 1.0F;
     results[i].state = is_usable ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
     results[i].algo.data[0] = is_usable ? kUsable : 0;
+    results[i].algo.data[1] = static_cast<std::uint64_t>(i);
   }
   return CUBLAS_STATUS_SUCCESS;
 }

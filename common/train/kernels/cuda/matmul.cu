@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "kernels/cuda/launching.cuh"
 #include "kernels/cuda/matmul_plan.hpp"
+#include "kernels/cuda/matmul_trial.hpp"
 #include "kernels/cuda/operations.hpp"
 
 namespace lockstep::kernels::cuda {
@@ -108,14 +109,11 @@ void multiply_matrices(Array out, ConstArray a, Transpose a_transpose, ConstArra
                       .alignment = alignment_of({out.data, a.data, b.data, added.data})};
   const Operation operation = operation_of(key, added.data);
   const Layout left = layout_of(b, batch), right = layout_of(a, batch), result = layout_of(out, batch);
+  const MatmulCall call{operation.get(), left.get(), right.get(), result.get()};
   MatmulPlans& plans = MatmulPlans::of_device(context.device);
-  const cublasLtMatmulHeuristicResult_t choice =
-      plans.choice(key, operation.get(), left.get(), right.get(), result.get());
-  void* const workspace = choice.workspaceSize == 0 ? nullptr : context.scratch->take_bytes(choice.workspaceSize);
-  const float one = 1.0F, kept = key.is_added ? 1.0F : 0.0F;
-  cublas_check(cublasLtMatmul(plans.handle(), operation.get(), &one, b.data, left.get(), a.data, right.get(), &kept,
-                              out.data, result.get(), out.data, result.get(), &choice.algo, workspace,
-                              choice.workspaceSize, context.stream),
+  const MatmulAlgorithm algorithm = matmul_algorithm(plans, key, call, context);
+  void* const workspace = algorithm.workspaceSize == 0 ? nullptr : context.scratch->take_bytes(algorithm.workspaceSize);
+  cublas_check(call.enqueue(plans.handle(), algorithm, key, out.data, a.data, b.data, workspace, context.stream),
                "multiplying matrices");
 }
 

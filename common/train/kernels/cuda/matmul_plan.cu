@@ -1,5 +1,4 @@
 // Asks cuBLASLt for algorithms. Host code only; compiled with the kernels because it uses the same headers.
-#include <algorithm>
 #include <array>
 #include <memory>
 
@@ -61,26 +60,42 @@ MatmulPlans& MatmulPlans::of_device(int device) {
 
 MatmulPlans::MatmulPlans() { cublas_check(cublasLtCreate(&handle_), "starting the library"); }
 
-cublasLtMatmulHeuristicResult_t MatmulPlans::choice(const MatmulKey& key, cublasLtMatmulDesc_t operation,
-                                                    cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                                    cublasLtMatrixLayout_t out) {
-  const std::lock_guard lock(mutex_);
-  if (const auto found = choices_.find(key); found != choices_.end()) return found->second;
+std::vector<MatmulAlgorithm> MatmulPlans::candidates(const MatmulKey& key, const MatmulCall& call) const {
   const Preference preference = make_preference(key.alignment);
-  std::array<cublasLtMatmulHeuristicResult_t, kCandidates> candidates{};
+  std::array<cublasLtMatmulHeuristicResult_t, kCandidates> found{};
   int count = 0;
-  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, operation, a, b, out, out, preference.get(),
-                                                               kCandidates, candidates.data(), &count);
-  const auto end = candidates.begin() + count;
-  const auto best =
-      std::find_if(candidates.begin(), end, [](const auto& one) { return one.state == CUBLAS_STATUS_SUCCESS; });
-  if (status != CUBLAS_STATUS_SUCCESS || best == end) {
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(handle_, call.operation, call.left, call.right, call.out, call.out,
+                                     preference.get(), kCandidates, found.data(), &count);
+  std::vector<MatmulAlgorithm> candidates;
+  for (auto one = found.begin(); one != found.begin() + count; ++one)
+    if (one->state == CUBLAS_STATUS_SUCCESS) candidates.push_back({*one});
+  if (status != CUBLAS_STATUS_SUCCESS || candidates.empty()) {
     throw Error(concat("cuBLASLt has no algorithm for ", key.batch, " product(s) of ", key.in, " [", key.rows, ", ",
                        key.inner, "] times [", key.inner, ", ", key.columns, "] into ", key.out, " aligned to ",
                        key.alignment, " bytes (", count, " candidates): ", cublasLtGetStatusString(status)));
   }
-  choices_.emplace(key, *best);
-  return *best;
+  return candidates;
+}
+
+std::optional<MatmulAlgorithm> MatmulPlans::find(std::uint64_t chooser, const MatmulKey& key) {
+  const std::lock_guard lock(mutex_);
+  const std::map<MatmulKey, MatmulAlgorithm>& of_chooser = choices_[chooser];
+  const auto found = of_chooser.find(key);
+  return found == of_chooser.end() ? std::nullopt : std::optional(found->second);
+}
+
+void MatmulPlans::keep(std::uint64_t chooser, const MatmulKey& key, const MatmulAlgorithm& algorithm) {
+  const std::lock_guard lock(mutex_);
+  choices_[chooser].insert_or_assign(key, algorithm);
+}
+
+cublasStatus_t MatmulCall::enqueue(cublasLtHandle_t handle, const MatmulAlgorithm& algorithm, const MatmulKey& key,
+                                   void* result, const void* a, const void* b, void* workspace,
+                                   cudaStream_t stream) const {
+  const float one = 1.0F, kept = key.is_added ? 1.0F : 0.0F;
+  return cublasLtMatmul(handle, operation, &one, b, left, a, right, &kept, result, out, result, out, &algorithm.algo,
+                        workspace, algorithm.workspaceSize, stream);
 }
 
 }  // namespace LOCKSTEP_KERNEL_NAMESPACE

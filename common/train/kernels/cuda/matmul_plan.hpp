@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/dtype.hpp"
 
@@ -27,7 +29,22 @@ struct MatmulKey {
   auto operator<=>(const MatmulKey&) const = default;
 };
 
-/// One device's cuBLASLt handle and the algorithms chosen so far. Thread safety: run() may be called by any thread.
+/// An algorithm for a product. It has a name of its own, because nvcc 13 cannot put NVIDIA's unnamed struct into a
+/// vector.
+struct MatmulAlgorithm : cublasLtMatmulHeuristicResult_t {};
+
+/// A product as cuBLASLt knows it, without the addresses of its matrices. Owns nothing.
+struct MatmulCall {
+  cublasLtMatmulDesc_t operation;
+  cublasLtMatrixLayout_t left, right, out;  // of b, a and the result
+
+  /// Enqueues out = op(a) op(b), or adds it to `out`.
+  [[nodiscard]] cublasStatus_t enqueue(cublasLtHandle_t handle, const MatmulAlgorithm& algorithm, const MatmulKey& key,
+                                       void* result, const void* a, const void* b, void* workspace,
+                                       cudaStream_t stream) const;
+};
+
+/// One device's cuBLASLt handle and the algorithms chosen so far. Thread safety: any.
 class MatmulPlans {
  public:
   /// The plans of a device. Never destroyed: the library may be unloaded before our static objects.
@@ -40,16 +57,18 @@ class MatmulPlans {
 
   [[nodiscard]] cublasLtHandle_t handle() const noexcept { return handle_; }
 
-  /// The first of the library's candidates that it reports as usable; cached.
+  /// The library's candidates that it reports as usable, its suggestion first.
   /// @throws Error  It has none; names the product.
-  [[nodiscard]] cublasLtMatmulHeuristicResult_t choice(const MatmulKey& key, cublasLtMatmulDesc_t operation,
-                                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                                       cublasLtMatrixLayout_t out);
+  [[nodiscard]] std::vector<MatmulAlgorithm> candidates(const MatmulKey& key, const MatmulCall& call) const;
+
+  /// The algorithm kept for a product and the chooser of that number; 0: no chooser, so the library's suggestion.
+  [[nodiscard]] std::optional<MatmulAlgorithm> find(std::uint64_t chooser, const MatmulKey& key);
+  void keep(std::uint64_t chooser, const MatmulKey& key, const MatmulAlgorithm& algorithm);
 
  private:
   cublasLtHandle_t handle_ = nullptr;
   std::mutex mutex_;
-  std::map<MatmulKey, cublasLtMatmulHeuristicResult_t> choices_;
+  std::map<std::uint64_t, std::map<MatmulKey, MatmulAlgorithm>> choices_;  // by chooser
 };
 
 /// @throws Error  `status` is an error of `doing`.

@@ -151,11 +151,13 @@ TEST_CASE("cublasLtMatmul multiplies, scales and adds", "[emulator]") {
   check_close(with.d.values(), expected, kK, type);
 }
 
-TEST_CASE("cuBLASLt's look-alike gives a candidate that cannot be used before one that can", "[emulator]") {
+TEST_CASE("cuBLASLt's look-alike gives a candidate that cannot be used before two that can", "[emulator]") {
   Operands with(CUDA_R_32F);
   Matmul matmul;
   const std::vector<std::pair<cublasStatus_t, cublasStatus_t>> expected{
-      {CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_NOT_SUPPORTED}, {CUBLAS_STATUS_SUCCESS, CUBLAS_STATUS_SUCCESS}};
+      {CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_NOT_SUPPORTED},
+      {CUBLAS_STATUS_SUCCESS, CUBLAS_STATUS_SUCCESS},
+      {CUBLAS_STATUS_SUCCESS, CUBLAS_STATUS_SUCCESS}};
   CHECK(matmul.try_candidates(with.a, with.b, with.d) == expected);
 }
 
