@@ -73,11 +73,6 @@ int check(const Workspace& workspace, const fs::path& folder) {
   return report(folder, check_release(folder, answers, all.shown), answers.size());
 }
 
-void require_committed(const Workspace& workspace, const Options& options) {
-  if (!options.is_dirty_allowed && !git(workspace.root, {"status", "--porcelain"}).empty())
-    throw UsageError("some files are changed and not committed: commit them, or give --allow-dirty");
-}
-
 std::string head_of(const Workspace& workspace) { return lines_of(git(workspace.root, {"rev-parse", "HEAD"})).at(0); }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -126,7 +121,7 @@ int release(const Workspace& workspace, const Options& options) {
   require_class_name(options.name);
   const fs::path out = fs::absolute(options.out).lexically_normal();
   if (fs::exists(out) && !fs::is_empty(out)) throw UsageError(concat(out.string(), " is not empty"));
-  require_committed(workspace, options);
+  if (!options.is_dirty_allowed) require_committed(workspace.root);
   const fs::path secret = options.secret.empty() ? fs::path(out.string() + ".secret") : fs::absolute(options.secret);
   if (!secret.lexically_relative(out).string().starts_with(".."))
     throw UsageError("the secret would be in the release");
@@ -181,7 +176,7 @@ int correct(const Workspace& workspace, const Options& options) {
   const std::string kept = before.exercises.empty() ? joined(options.exercises) : before.exercises;
   if (!options.exercises.empty() && joined(options.exercises) != kept)
     throw UsageError(concat(onto.string(), " has the exercises \"", kept, "\": a correction keeps them"));
-  require_committed(workspace, options);
+  if (!options.is_dirty_allowed) require_committed(workspace.root);
   const std::string head = head_of(workspace);
   if (exercise::run({"git", "-C", workspace.root.string(), "merge-base", "--is-ancestor", before.commit, head},
                     workspace.root, Collect::kBoth)
