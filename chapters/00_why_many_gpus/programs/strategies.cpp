@@ -106,16 +106,14 @@ std::string percent_of(const DivisionCost& cost) {
 }
 
 // Adds a row whose cell `column` is the division. A long name takes a second line, so that tables fit 80 columns.
-void add_with_name(TextTable& table, std::vector<std::string> row, std::size_t column, const Division& division) {
-  constexpr std::size_t kNameColumns = 24;
-  const std::string name = division.text();
-  const std::size_t last_part = name.size() > kNameColumns ? name.rfind(" x ") : std::string::npos;
-  row[column] = last_part == std::string::npos ? name : name.substr(0, last_part + 2);
+void add_with_name(TextTable& table, std::vector<std::string> row, std::size_t column, const std::string& name) {
+  const std::size_t cut = name.size() > 24 ? name.rfind(" x ") : std::string::npos;
+  row[column] = cut == std::string::npos ? name : name.substr(0, cut + 2);
   table.add(row);
-  if (last_part == std::string::npos) return;
-  std::vector<std::string> rest(column + 1);
-  rest[column] = "  " + name.substr(last_part + 3);
-  table.add(rest);
+  if (cut == std::string::npos) return;
+  row.assign(column + 1, "");
+  row[column] = "  " + name.substr(cut + 3);
+  table.add(row);
 }
 
 struct NamedModel {
@@ -153,7 +151,7 @@ void print_when(const Options& options) {
         add_with_name(table,
                       {name, "", std::to_string(best->division.micro_batch), gb_of(best->memory.total()),
                        with_digits(best->time.total(), 2), percent_of(*best)},
-                      1, best->division);
+                      1, best->division.text());
       } else {
         table.add({name, "does not fit"});
       }
@@ -193,13 +191,12 @@ void print_kinds(const Options& options) {
   for (const DivisionCost& cost : costs) {
     const StepTime& time = cost.time;
     std::vector<std::string> row = {"", std::to_string(cost.division.micro_batch), gb_of(cost.memory.total())};
-    if (cost.memory.total() > cluster.usable_bytes) {
+    if (cost.memory.total() > cluster.usable_bytes)
       row.emplace_back("too large");
-    } else {
+    else
       for (const double seconds : {time.computing, time.tensor, time.pipeline, time.data, time.total()})
         row.push_back(with_digits(seconds, 2));
-    }
-    add_with_name(table, row, 0, cost.division);
+    add_with_name(table, row, 0, cost.division.text());
   }
   std::cout << table.text();
   if (const auto chosen = choose(options.model, kMixedPrecision, cluster, options.samples, options.gpus))

@@ -101,8 +101,8 @@ Written write_release(const Workspace& workspace, const Options& options, const 
   Answers answers = answers_of(workspace.root, plan.exercises);
   std::cout << counted(plan.exercises.size(), "exercise") << ", " << counted(plan.files.size(), "file") << ", "
             << counted(plan.giveaways.size(), "source")
-            << " left out as answers; compiling these, judges and mistakes (build/" << options.preset << ")"
-            << std::endl;
+            << " left out as answers;\ncompiling these, judges and mistakes in build/" << options.preset
+            << ": some minutes without a word" << std::endl;
   fs::create_directories(out);
   const int jobs = options.jobs > 0 ? options.jobs : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   write_prebuilt({workspace.root, options.preset, jobs}, plan, out / "prebuilt");
