@@ -58,7 +58,8 @@ std::string today() {
 int report(const fs::path& folder, const std::vector<std::string>& problems, std::size_t known) {
   for (const std::string& problem : problems) std::cout << "  " << problem << "\n";
   if (problems.empty())
-    std::cout << "checked: " << folder.string() << " holds no answer (" << known << " runs of tokens looked for)\n";
+    std::cout << "checked: no answer in " << folder.string() << "\n         (" << known
+              << " runs of tokens looked for)\n";
   else
     std::cout
         << problems.size() << " places in " << folder.string() << " must not be given to students.\n"
@@ -113,8 +114,8 @@ Written write_release(const Workspace& workspace, const Options& options, const 
 
 void print_next(const ReleaseNote& note, const fs::path& out) {
   std::cout << "next: git tag -a " << note.tag() << " " << note.commit.substr(0, 10) << " -m 'as students have it'\n"
-            << "      here, so that ./lockstep grade knows the release; then push " << out.string()
-            << " with its tags\n";
+            << "      here, so that ./lockstep grade knows the release;\n"
+            << "      then push " << out.string() << " with its tags\n";
 }
 
 int release(const Workspace& workspace, const Options& options) {
@@ -137,8 +138,8 @@ int release(const Workspace& workspace, const Options& options) {
   commit_release(out, note);
   const int result = report(out, check_release(out, answers, plan.shown), answers.size());
   if (result != 0) return result;
-  std::cout << "wrote " << out.string() << ", one commit with the tag " << note.tag() << "\n"
-            << "the secret of this class is in " << secret.string() << ": keep it\n";
+  std::cout << "wrote " << out.string() << ",\n      one commit with the tag " << note.tag() << "\n"
+            << "the secret of this class: keep " << secret.string() << "\n";
   print_next(note, out);
   return 0;
 }
@@ -195,7 +196,7 @@ int correct(const Workspace& workspace, const Options& options) {
   const int result = report(state.path(), check_release(state.path(), answers, plan.shown), answers.size());
   if (result != 0) return result;  // students have nothing of it yet
   commit_correction(onto, state.path(), note);
-  std::cout << onto.string() << " has one more commit, with the tag " << note.tag() << "\n";
+  std::cout << onto.string() << "\n      has one more commit, with the tag " << note.tag() << "\n";
   print_next(note, onto);
   return 0;
 }
