@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <iomanip>
@@ -20,10 +21,17 @@ bool has_value(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
-// Characters of a UTF-8 text: bytes that do not continue one.
+// Characters that a terminal shows of a UTF-8 text: bytes that do not continue one, and no control sequences (ECMA-48:
+// "ESC [", then all up to a letter), such as colours.
 std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
+  std::size_t width = 0;
+  bool is_control = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text.substr(i).starts_with("\033[")) is_control = true;
+    if (!is_control && (static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) ++width;
+    if (std::isalpha(static_cast<unsigned char>(text[i])) != 0) is_control = false;
+  }
+  return width;
 }
 
 // The bytes of `line` that go on the next row: up to the last blank that leaves it at most `columns` characters, or to

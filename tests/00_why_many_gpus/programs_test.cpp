@@ -1,5 +1,6 @@
 // The chapter's programs as a user runs them. The numbers that they print are compared by the lesson.
 #include <fstream>
+#include <sstream>
 
 #include "base/file.hpp"
 #include "support/catch.hpp"
@@ -56,6 +57,29 @@ TEST_CASE("strategies is plain in a file, coloured where asked, and the letters 
       i = coloured.out.find('m', i);
   }
   CHECK(stripped == plain.out);
+}
+
+TEST_CASE("which strategy when: the tables fit 80 columns, and a long division goes on in a second line",
+          "[plan][chapter]") {
+  const std::vector<std::vector<std::string>> calls = {
+      {"--when"},
+      {"--gpus", "64"},
+      {"--gpus", "64", "--parameters", "70e9", "--layers", "80", "--hidden", "8192", "--heads", "64"},
+      {"--gpus", "1024", "--parameters", "175e9", "--layers", "96", "--hidden", "12288", "--heads", "96"}};
+  for (const std::vector<std::string>& options : calls) {
+    std::vector<std::string> call = {built_program("strategies")};
+    call.insert(call.end(), options.begin(), options.end());
+    const Finished result = run_program(call);
+    CHECK(result.exit_code == 0);
+    std::istringstream lines(result.out);
+    for (std::string line; std::getline(lines, line);) {
+      INFO(line);
+      CHECK(line.size() <= 80);
+    }
+  }
+  CHECK_THAT(run_program({built_program("strategies"), "--when"}).out,
+             ContainsSubstring("tensor 8 x pipeline 4 x  ") &&
+                 ContainsSubstring("\n                            ZeRO 1 on 32\n"));
 }
 
 TEST_CASE("what cannot be cut ends with exit code 2 and a way out", "[plan][chapter]") {

@@ -61,7 +61,9 @@ TEST_CASE("text is wrapped at words, under its column, and long words stay whole
   CHECK(wrap_words("see /a/rather/long/path now", 10) == "see\n/a/rather/long/path\nnow");
   CHECK(wrap_words("a b", 0) == "a\nb");
   CHECK(wrap_words("\n\nx\n", 5) == "\n\nx\n");
-  CHECK(wrap_words("d\u00e9j\u00e0 vu", 7) == "d\u00e9j\u00e0 vu");  // seven characters, nine bytes
+  CHECK(wrap_words("d\u00e9j\u00e0 vu", 7) == "d\u00e9j\u00e0 vu");                   // seven characters, nine bytes
+  CHECK(wrap_words("\033[1mnext:\033[0m go on", 11) == "\033[1mnext:\033[0m go on");  // colours take no room
+  CHECK(wrap_words("\033[1mnext:\033[0m go on", 10) == "\033[1mnext:\033[0m go\non");
   CHECK(wrap_words("one two three", kAnyColumns) == "one two three");
   for (std::size_t columns = 12; columns < 60; ++columns) {
     const std::string text =

@@ -41,6 +41,20 @@ for (const [index, shape] of shapes.entries()) {
   });
 }
 
+test('neighbouring parts of a bar have colours that can be told apart', async () => {
+  for (const colorScheme of ['light', 'dark']) {
+    const {page, close} = await open(browser, 'budgets', {colorScheme});
+    const colours = await page.$$eval('.swatch[class*="part-"]', swatches => swatches.map(swatch =>
+      getComputedStyle(swatch).backgroundColor.match(/\d+/g).slice(0, 3).map(Number)));
+    assert.equal(colours.length, 5);
+    for (const [i, colour] of colours.slice(1).entries()) {
+      const distance = Math.hypot(...colour.map((value, k) => value - colours[i][k]));
+      assert.ok(distance >= 70, `${colorScheme}: part ${i} ${colours[i]} beside ${colour}: ${distance.toFixed(0)}`);
+    }
+    await close();
+  }
+});
+
 // The text above the line that begins with `head`, in one line.
 const wordsAbove = (output, head) => output.slice(0, output.search(new RegExp(`^${head}`, 'm'))).trim().replace(/\n */g, ' ');
 

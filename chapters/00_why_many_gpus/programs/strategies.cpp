@@ -105,6 +105,17 @@ std::string percent_of(const DivisionCost& cost) {
   return with_digits(100 * cost.time.computing / cost.time.total(), 0) + " %";
 }
 
+// Adds a row whose cell `column` is the division. A long name takes a second line, so that tables fit 80 columns.
+void add_with_name(TextTable& table, std::vector<std::string> row, std::size_t column, const std::string& name) {
+  const std::size_t cut = name.size() > 24 ? name.rfind(" x ") : std::string::npos;
+  row[column] = cut == std::string::npos ? name : name.substr(0, cut + 2);
+  table.add(row);
+  if (cut == std::string::npos) return;
+  row.assign(column + 1, "");
+  row[column] = "  " + name.substr(cut + 3);
+  table.add(row);
+}
+
 struct NamedModel {
   const char* name;
   Model model;
@@ -131,13 +142,16 @@ void print_when(const Options& options) {
   const Cluster cluster;
   print_cluster(cluster, options.samples);
   TextTable table;
-  table.add({"model and GPUs", "strategy", "at once", "GB of a GPU", "s of a step", "computing"});
+  table.add({"", "", "at", "GB of", "s of", ""});
+  table.add({"model and GPUs", "strategy", "once", "a GPU", "a step", "computing"});
   for (const NamedModel& named : kModels) {
     for (const int gpus : kNumbersOfGpus) {
       const std::string name = concat(named.name, " on ", gpus);
       if (const auto best = choose(named.model, kMixedPrecision, cluster, options.samples, gpus)) {
-        table.add({name, best->division.text(), std::to_string(best->division.micro_batch), gb_of(best->memory.total()),
-                   with_digits(best->time.total(), 2), percent_of(*best)});
+        add_with_name(table,
+                      {name, "", std::to_string(best->division.micro_batch), gb_of(best->memory.total()),
+                       with_digits(best->time.total(), 2), percent_of(*best)},
+                      1, best->division.text());
       } else {
         table.add({name, "does not fit"});
       }
@@ -172,19 +186,17 @@ void print_kinds(const Options& options) {
     throw UsageError(concat("no way to divide ", options.samples, " samples, ", options.model.heads, " heads or ",
                             options.model.layers, " layers among ", options.gpus, " GPUs"));
   TextTable table;
-  table.add(
-      {"the best of each kind", "at once", "GB of a GPU", "computing", "tensor", "bubble", "data", "s of a step"});
+  table.add({"", "at", "GB of", "", "", "", "", "s of"});
+  table.add({"the best of each kind", "once", "a GPU", "computing", "tensor", "bubble", "data", "a step"});
   for (const DivisionCost& cost : costs) {
     const StepTime& time = cost.time;
-    std::vector<std::string> row = {cost.division.text(), std::to_string(cost.division.micro_batch),
-                                    gb_of(cost.memory.total())};
-    if (cost.memory.total() > cluster.usable_bytes) {
-      row.emplace_back("does not fit");
-    } else {
+    std::vector<std::string> row = {"", std::to_string(cost.division.micro_batch), gb_of(cost.memory.total())};
+    if (cost.memory.total() > cluster.usable_bytes)
+      row.emplace_back("too large");
+    else
       for (const double seconds : {time.computing, time.tensor, time.pipeline, time.data, time.total()})
         row.push_back(with_digits(seconds, 2));
-    }
-    table.add(row);
+    add_with_name(table, row, 0, cost.division.text());
   }
   std::cout << table.text();
   if (const auto chosen = choose(options.model, kMixedPrecision, cluster, options.samples, options.gpus))

@@ -158,7 +158,8 @@ Result train_processes(const Options& options, const nn::GptConfig& config, cons
 void print(const std::vector<Result>& results, const Options& options, std::int64_t parameters) {
   const double first = results.front().seconds;
   TextTable table;
-  table.add({"replicas are", "busiest sends, bytes", "of the model", "ms a step", "speed", "loss"});
+  table.add({"", "busiest", "of the", "ms a", "", ""});
+  table.add({"replicas are", "sends, B", "model", "step", "speed", "loss"});
   for (const Result& result : results) {
     table.add({result.name, std::to_string(result.bytes),
                with_digits(static_cast<double>(result.bytes) / (4.0 * static_cast<double>(parameters)), 2),

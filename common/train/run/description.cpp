@@ -113,8 +113,8 @@ std::string closing(const std::filesystem::path& run_folder, const Outcome& outc
   places += concat("  checkpoint  ", checkpoints_of(run_folder).string(), "\n");
   if (!outcome.generated.empty()) places += concat("  write more  ./lockstep generate ", run_folder.string(), "\n");
   if (!outcome.generated.empty() && outcome.step >= outcome.last_step) {
-    places += concat("  train on   ", outcome.layout, " --resume ", run_folder.string(), " with --steps above ",
-                     outcome.last_step, ", or more --epochs\n");
+    places += concat("  train on    the same command with", outcome.layout, " --resume ", run_folder.string(),
+                     ", and --steps above ", outcome.last_step, " or more --epochs\n");
   }
   if (outcome.step < outcome.last_step)
     places += concat("  go on with ", outcome.layout, " --resume ", run_folder.string(), "\n");

@@ -90,13 +90,18 @@ const Exercise& find_exercise(const std::vector<Exercise>& catalogue, const std:
 }
 
 std::vector<std::string> read_hints(const fs::path& root, const Exercise& exercise) {
+  const std::regex list_item("(-|[0-9]+\\.) .*");
   std::istringstream in(read_file(exercise.in(root / "exercises") / "hints.md"));
   std::vector<std::string> hints;
   for (std::string line; std::getline(in, line);) {
     if (line.starts_with("## ")) {
       hints.emplace_back();
     } else if (!hints.empty() && !(hints.back().empty() && line.empty())) {
-      hints.back() += line + "\n";
+      std::string& hint = hints.back();
+      const bool continues =
+          !line.empty() && !hint.empty() && !hint.ends_with("\n\n") && !std::regex_match(line, list_item);
+      if (continues) hint.back() = ' ';
+      hint += line.substr(continues ? line.find_first_not_of(' ') : 0) + "\n";
     }
   }
   for (std::string& hint : hints)

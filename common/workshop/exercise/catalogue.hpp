@@ -47,7 +47,8 @@ struct Exercise {
 /// @throws UsageError  No such exercise; names the nearest.
 [[nodiscard]] const Exercise& find_exercise(const std::vector<Exercise>& catalogue, const std::string& word);
 
-/// The hints of an exercise, from general to particular: the text under each `##` heading of hints.md.
+/// The hints of an exercise, from general to particular: the text under each `##` heading of hints.md. Each paragraph
+/// and each item of a list is one line, which can be wrapped to any width.
 /// @throws IoError  There is no such file.
 [[nodiscard]] std::vector<std::string> read_hints(const std::filesystem::path& root, const Exercise& exercise);
 

@@ -57,6 +57,13 @@ std::string tile(const std::string& value, const std::string& name) {
 
 bool is_graded(const StudentGrade& grade) { return grade.status == "graded"; }
 
+// Of an even number of values, the mean of the two in the middle.
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
 std::string tiles(const ClassReport& report) {
   std::vector<double> shares;
   double seconds = 0;
@@ -64,8 +71,7 @@ std::string tiles(const ClassReport& report) {
     seconds += grade.seconds;
     if (is_graded(grade) && grade.max_points() > 0) shares.push_back(100 * grade.points() / grade.max_points());
   }
-  std::ranges::sort(shares);
-  const std::string median = shares.empty() ? "-" : number(shares[shares.size() / 2], 0) + " %";
+  const std::string median = shares.empty() ? "-" : number(median_of(shares), 0) + " %";
   const auto count = static_cast<double>(std::max<std::size_t>(report.grades.size(), 1));
   return concat("<div class=\"tiles\">",
                 tile(std::to_string(report.grades.size()), report.grades.size() == 1 ? "submission" : "submissions"),

@@ -61,8 +61,8 @@ class Overview {
   // Prints one line for all, and the remaining work.
   void print(const std::string& what) const {
     std::cout << what << ": " << count(Standing::kPasses) << " pass all checks, " << count(Standing::kPassesQuick)
-              << " pass the quick ones, " << count(Standing::kFails) << " fail, " << count(Standing::kUnknown)
-              << " have not been checked since they were changed\n";
+              << " the quick ones, " << count(Standing::kFails) << " fail, " << count(Standing::kUnknown)
+              << " not checked\n";
     if (!open_.empty())
       std::cout << "next: ./lockstep check " << open_.front()
                 << " --full  (grading runs all checks), then submit again\n";

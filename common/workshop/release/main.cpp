@@ -58,7 +58,8 @@ std::string today() {
 int report(const fs::path& folder, const std::vector<std::string>& problems, std::size_t known) {
   for (const std::string& problem : problems) std::cout << "  " << problem << "\n";
   if (problems.empty())
-    std::cout << "checked: " << folder.string() << " holds no answer (" << known << " runs of tokens looked for)\n";
+    std::cout << "checked: no answer in " << folder.string() << "\n         (" << known
+              << " runs of tokens looked for)\n";
   else
     std::cout
         << problems.size() << " places in " << folder.string() << " must not be given to students.\n"
@@ -71,11 +72,6 @@ int check(const Workspace& workspace, const fs::path& folder) {
   const Answers answers = answers_of(workspace.root, workspace.catalogue);
   const Plan all = plan_release(workspace.root, lines_of(git(workspace.root, {"ls-files"})), {});
   return report(folder, check_release(folder, answers, all.shown), answers.size());
-}
-
-void require_committed(const Workspace& workspace, const Options& options) {
-  if (!options.is_dirty_allowed && !git(workspace.root, {"status", "--porcelain"}).empty())
-    throw UsageError("some files are changed and not committed: commit them, or give --allow-dirty");
 }
 
 std::string head_of(const Workspace& workspace) { return lines_of(git(workspace.root, {"rev-parse", "HEAD"})).at(0); }
@@ -106,8 +102,8 @@ Written write_release(const Workspace& workspace, const Options& options, const 
   Answers answers = answers_of(workspace.root, plan.exercises);
   std::cout << counted(plan.exercises.size(), "exercise") << ", " << counted(plan.files.size(), "file") << ", "
             << counted(plan.giveaways.size(), "source")
-            << " left out as answers; compiling these, judges and mistakes (build/" << options.preset << ")"
-            << std::endl;
+            << " left out as answers;\ncompiling these, judges and mistakes in build/" << options.preset
+            << ": some minutes without a word" << std::endl;
   fs::create_directories(out);
   const int jobs = options.jobs > 0 ? options.jobs : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   write_prebuilt({workspace.root, options.preset, jobs}, plan, out / "prebuilt");
@@ -118,15 +114,15 @@ Written write_release(const Workspace& workspace, const Options& options, const 
 
 void print_next(const ReleaseNote& note, const fs::path& out) {
   std::cout << "next: git tag -a " << note.tag() << " " << note.commit.substr(0, 10) << " -m 'as students have it'\n"
-            << "      here, so that ./lockstep grade knows the release; then push " << out.string()
-            << " with its tags\n";
+            << "      here, so that ./lockstep grade knows the release;\n"
+            << "      then push " << out.string() << " with its tags\n";
 }
 
 int release(const Workspace& workspace, const Options& options) {
   require_class_name(options.name);
   const fs::path out = fs::absolute(options.out).lexically_normal();
   if (fs::exists(out) && !fs::is_empty(out)) throw UsageError(concat(out.string(), " is not empty"));
-  require_committed(workspace, options);
+  if (!options.is_dirty_allowed) require_committed(workspace.root);
   const fs::path secret = options.secret.empty() ? fs::path(out.string() + ".secret") : fs::absolute(options.secret);
   if (!secret.lexically_relative(out).string().starts_with(".."))
     throw UsageError("the secret would be in the release");
@@ -142,8 +138,8 @@ int release(const Workspace& workspace, const Options& options) {
   commit_release(out, note);
   const int result = report(out, check_release(out, answers, plan.shown), answers.size());
   if (result != 0) return result;
-  std::cout << "wrote " << out.string() << ", one commit with the tag " << note.tag() << "\n"
-            << "the secret of this class is in " << secret.string() << ": keep it\n";
+  std::cout << "wrote " << out.string() << ",\n      one commit with the tag " << note.tag() << "\n"
+            << "the secret of this class: keep " << secret.string() << "\n";
   print_next(note, out);
   return 0;
 }
@@ -181,7 +177,7 @@ int correct(const Workspace& workspace, const Options& options) {
   const std::string kept = before.exercises.empty() ? joined(options.exercises) : before.exercises;
   if (!options.exercises.empty() && joined(options.exercises) != kept)
     throw UsageError(concat(onto.string(), " has the exercises \"", kept, "\": a correction keeps them"));
-  require_committed(workspace, options);
+  if (!options.is_dirty_allowed) require_committed(workspace.root);
   const std::string head = head_of(workspace);
   if (exercise::run({"git", "-C", workspace.root.string(), "merge-base", "--is-ancestor", before.commit, head},
                     workspace.root, Collect::kBoth)
@@ -200,7 +196,7 @@ int correct(const Workspace& workspace, const Options& options) {
   const int result = report(state.path(), check_release(state.path(), answers, plan.shown), answers.size());
   if (result != 0) return result;  // students have nothing of it yet
   commit_correction(onto, state.path(), note);
-  std::cout << onto.string() << " has one more commit, with the tag " << note.tag() << "\n";
+  std::cout << onto.string() << "\n      has one more commit, with the tag " << note.tag() << "\n";
   print_next(note, onto);
   return 0;
 }

@@ -1,5 +1,6 @@
 #include "release/repository.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "base/error.hpp"
@@ -73,6 +74,15 @@ void require_own_state(const fs::path& repository, const ReleaseNote& note) {
 }
 
 }  // namespace
+
+void require_committed(const fs::path& course) {
+  const std::string changed = git(course, {"status", "--porcelain", "--", ".", ":!work"});
+  if (changed.empty()) return;
+  const auto others = std::ranges::count(changed, '\n');
+  throw UsageError(concat("not committed: ", changed.substr(3, changed.find('\n') - 3),
+                          others > 0 ? concat(" and ", others, " more (git status)") : "",
+                          ". Commit what the release needs, or give --allow-dirty"));
+}
 
 void commit_release(const fs::path& folder, const ReleaseNote& note) {
   git(folder, {"init", "--quiet", "--initial-branch=main"});

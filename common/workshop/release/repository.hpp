@@ -8,6 +8,11 @@
 
 namespace lockstep::release {
 
+/// A release has the files of a commit, so there must be nothing else. work/ may be there: a lecturer who has tried
+/// exercises has one, and no release does.
+/// @throws UsageError  Files are changed or new; names the first. @throws Error  git fails.
+void require_committed(const std::filesystem::path& course);
+
 /// Makes a folder a repository with one commit of all of its files, and the note's tag. @throws Error  git fails.
 void commit_release(const std::filesystem::path& folder, const ReleaseNote& note);
 

@@ -56,7 +56,7 @@
     }
     byId('sweep').replaceChildren(drawing.sweep(points, {bytes, exposed: line.exposed}, widthFor(byId('sweep'), 1000)));
     const rows = line.buckets.map(each => [String(each.index), String(each.parameters.length), shortNumber(each.bytes / 1e6), ...[each.readyAt, each.begin, each.end].map(readableTime)]);
-    byId('buckets').replaceChildren(scrolling('Buckets', table('Buckets in the order in which they leave; times from the begin of the step',
+    byId('buckets').replaceChildren(scrolling('Buckets', table('Buckets in the order in which they leave; times from the start of the step',
         ['bucket', 'tensors', 'MB', 'ready', 'leaves', 'everywhere'], rows)));
     announce(byId('status').textContent);
   }
@@ -67,10 +67,10 @@
     figures([['communication of the buckets', readableTime(communication / 1e3), 'communication'], ['exposed, mean of the ranks', atLeast + readableTime(exposed / 1e3), 'exposed'],
              ['share of the step', atLeast + percent(exposed / step.end), 'share']]);
     byId('status').textContent = `Step ${step.step} of a real run on ${rows.length} ranks: ${rows[0].buckets.length} buckets, ${readableTime(step.end / 1e3)}. ` +
-        'Exposed is the time from the begin of the last bucket, when backward has nothing left to compute, to the end of backward. It includes waiting for slower ranks.';
+        'Exposed is the time from the start of the last bucket, when backward has nothing left to compute, to the end of backward. It includes waiting for slower ranks.';
     byId('timeline').replaceChildren(drawing.realStep(step, widthFor(byId('timeline'), 1000)));
     legend([['forward', 'r5'], ['backward, with waiting at its end', 'r0'], ['buckets', 'r1'], ['update, counts and loss', 'r7']]);
-    byId('buckets').replaceChildren(scrolling('Buckets', table('Buckets on each rank; times from the begin of the step', ['rank', 'bucket', 'MB', 'began', 'ended', 'took'],
+    byId('buckets').replaceChildren(scrolling('Buckets', table('Buckets on each rank; times from the start of the step', ['rank', 'bucket', 'MB', 'began', 'ended', 'took'],
         rows.flatMap(row => row.buckets.map((each, i) => [String(row.rank), String(i), shortNumber(each.bucketBytes / 1e6), ...[each.begin, each.end, each.end - each.begin].map(ms => readableTime(ms / 1e3))])))));
     announce(byId('status').textContent);
   }

@@ -8,7 +8,7 @@
                     ['column', 'a column of a 32 x 32 tile'], ['padded', 'a column of a tile padded to 33']];
   const kTileWidth = {column: 32, padded: 33};
 
-  // The byte address of each lane's element, from the begin of the array.
+  // The byte address of each lane's element, from the start of the array.
   function addressesOf({pattern, elementBytes, stride = 1, offset = 0}) {
     return [...Array(kLanes).keys()].map(lane => {
       const index = pattern === 'broadcast' ? 0 : pattern === 'consecutive' ? lane : lane * (kTileWidth[pattern] ?? stride);

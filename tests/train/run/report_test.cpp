@@ -221,7 +221,8 @@ TEST_CASE("a run that writes text ends by saying how to get more of it, and how 
   outcome.generated = "The";
   CHECK_THAT(closing("runs/a", outcome),
              ContainsSubstring("  write more  ./lockstep generate runs/a\n") &&
-                 ContainsSubstring("  train on    --resume runs/a with --steps above 20, or more --epochs\n"));
+                 ContainsSubstring(
+                     "  train on    the same command with --resume runs/a, and --steps above 20 or more --epochs\n"));
   outcome.last_step = 40;
   CHECK_THAT(closing("runs/a", outcome),
              ContainsSubstring("  go on with  --resume runs/a\n") && !ContainsSubstring("train on"));

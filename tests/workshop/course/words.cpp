@@ -147,7 +147,8 @@ const std::vector<Habit>& counted_habits() {
       {.name = "\"shall\"", .phrases = {"shall"}, .better = "should, must, or the present tense", .limit = 0},
       {.name = "words that nobody says",
        .phrases = {"that which", "whoever", "for ever", "the own", "an own", "trainings", "rightly", "goes well",
-                   "at the begin", "so many times", "not for others", "what is over", "is no consequence"},
+                   "at the begin", "the begin of", "so many times", "not for others", "what is over",
+                   "is no consequence"},
        .better = "the usual word",
        .limit = 10},
   };

@@ -24,6 +24,19 @@ TEST_CASE("an exercise is found by its number, with one digit too, and by its na
   CHECK_THROWS_AS(find_exercise(catalogue, "7"), UsageError);
 }
 
+TEST_CASE("a hint has a line for each paragraph and each item, whatever its file's lines", "[exercise]") {
+  const test::TemporaryFolder folder;
+  Exercise exercise;
+  exercise.chapter = "02_x";
+  exercise.name = "1_y";
+  std::filesystem::create_directories(folder / "exercises/02_x/1_y");
+  write_file(
+      folder / "exercises/02_x/1_y/hints.md",
+      "# Hints\n\n## 1\n\nOne\ntwo.\n\nThree:\n\n1. four\n   five\n2. six\n- seven\n  eight\n\nnine\n\n## 2\n\nten\n");
+  CHECK(read_hints(folder.path(), exercise) ==
+        std::vector<std::string>{"One two.\n\nThree:\n\n1. four five\n2. six\n- seven eight\n\nnine\n", "ten\n"});
+}
+
 TEST_CASE("exercises come in the order of their numbers, and those from 50 on are a lecturer's", "[exercise]") {
   const test::TemporaryFolder folder;
   for (const std::string number : {"50", "9", "10"}) {

@@ -208,6 +208,15 @@ TEST_CASE("a student's files are complete, and come back", "[grading]") {
   CHECK(!read_student_grade(folder.path() / "y"));
 }
 
+TEST_CASE("the median of a class of two is between their points", "[grading]") {
+  std::vector<StudentGrade> grades = {{.key = "half", .student = "H"}, {.key = "full", .student = "F"}};
+  grades[0].exercises = {{.id = "02.1", .title = "T", .points = 5, .max_points = 10, .verdict = "WRONG"}};
+  grades[1].exercises = {{.id = "02.1", .title = "T", .points = 10, .max_points = 10, .verdict = "passed"}};
+  const Settings settings;
+  const std::vector<Protection> protections;
+  CHECK_THAT(class_html({grades, settings, protections, 3}), ContainsSubstring("<b>75 %</b><span>median of points"));
+}
+
 TEST_CASE("the class's table and page hold everyone, and nothing that a spreadsheet or browser runs", "[grading]") {
   StudentGrade good{.key = "good", .student = "=cmd|x, \"y\"<script>"};
   good.exercises = {grade_from(ten_points(), report({check("a", "passed")}), nullptr, {})};

@@ -164,6 +164,16 @@ TEST_CASE("only a release of this class, as it was made, is corrected", "[releas
   require_refused(term.release(), "has other commits");
 }
 
+TEST_CASE("a release is made of what is committed, and the lecturer's own work/ does not matter", "[release]") {
+  const Term term;
+  put(term.release() / "work/02.1_reduce_scatter/reduce_scatter.cpp", "// tried it\n");
+  CHECK_NOTHROW(require_committed(term.release()));
+  put(term.release() / "docs/lesson.md", "changed by hand\n");
+  CHECK_THROWS_WITH(require_committed(term.release()), ContainsSubstring("not committed: docs/lesson.md. Commit"));
+  put(term.release() / "docs/new.md", "new\n");
+  CHECK_THROWS_WITH(require_committed(term.release()), ContainsSubstring("docs/lesson.md and 1 more (git status)"));
+}
+
 TEST_CASE("a correction that changes nothing is refused, and leaves the release as it was", "[release]") {
   const Term term;
   ReleaseNote note = require_correctable(term.release(), term.secret());
