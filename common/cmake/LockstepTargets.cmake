@@ -153,8 +153,24 @@ function(lockstep_chapter name)
   endforeach()
 endfunction()
 
-# Everything a user runs, without the tests: what `./lockstep train` builds.
+# Everything a user runs, without the tests.
 add_custom_target(programs)
+
+# A program of this folder: part of `programs`, and of `programs_NN` in chapter NN, but not if it belongs to the tests.
+function(lockstep_add_to_programs name)
+  string(FIND "${CMAKE_CURRENT_SOURCE_DIR}/" "${PROJECT_SOURCE_DIR}/tests/" place)
+  if(place GREATER_EQUAL 0)
+    return()
+  endif()
+  add_dependencies(programs ${name})
+  if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/chapters/([0-9][0-9])_[^/]*$")
+    set(of_chapter programs_${CMAKE_MATCH_1})
+    if(NOT TARGET ${of_chapter})
+      add_custom_target(${of_chapter})
+    endif()
+    add_dependencies(${of_chapter} ${name})
+  endif()
+endfunction()
 
 # lockstep_program(server SOURCES programs/server.cpp DEPENDS lockstep::net)
 # OWN_OPTIONS here and for tests: as for modules.
@@ -169,10 +185,7 @@ function(lockstep_program name)
   if(NOT arg_OWN_OPTIONS)
     lockstep_use_precompiled(${name} ordinary)
   endif()
-  string(FIND "${CMAKE_CURRENT_SOURCE_DIR}/" "${PROJECT_SOURCE_DIR}/tests/" place)
-  if(place LESS 0)
-    add_dependencies(programs ${name})
-  endif()
+  lockstep_add_to_programs(${name})
 endfunction()
 
 # lockstep_test(net_test SOURCES socket_test.cpp DEPENDS lockstep::net LABELS net TIMEOUT 60)

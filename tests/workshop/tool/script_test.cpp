@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -136,6 +138,51 @@ TEST_CASE("the script answers at once, without a build: help, its version, and a
     CHECK_THAT(script.err, ContainsSubstring("unknown command " + word + "  ("));
   }
   CHECK_FALSE(fs::exists(fs::path(LOCKSTEP_SOURCE_DIR) / "build" / "not-built"));
+}
+
+// Stand-ins take the places of cmake, of ninja, which says what it was asked for, and of the tool.
+TEST_CASE("run and emulate build what they run, and no other program", "[tool]") {
+  const lockstep::test::TemporaryFolder folder;
+  const fs::path course = folder / "course";
+  const auto write = [&](const std::string& name, const std::string& text) {
+    fs::create_directories((folder / name).parent_path());
+    std::ofstream(folder / name) << text;
+    fs::permissions(folder / name, fs::perms::owner_all);
+  };
+  for (const char* name : {"common", "exercises"}) fs::create_directories(course / name);
+  fs::copy_file(kScript, course / "lockstep");
+  write("course/CMakePresets.json", "{}");
+  write("course/chapters/01_first/programs/server.cpp", "");
+  write("course/chapters/01_first/setup.cpp", "");
+  write("course/chapters/04_second/programs/kernel.cu", "");
+  write("course/build/cpu/bin/lockstep", "#!/bin/sh\n");
+  write("bin/cmake", "#!/bin/sh\n");
+  write("bin/ninja", "#!/bin/sh\nshift 4\necho asked for \"$@.\"\n");  // after -C FOLDER -j N
+  const std::string path = (folder / "bin").string() + ":" + std::getenv("PATH");
+  const auto asked_for = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> command{(course / "lockstep").string(), "--no-install"};
+    command.insert(command.end(), words.begin(), words.end());
+    const Finished script =
+        run_program(command, {{"LOCKSTEP_PRESET", "cpu"}, {"LOCKSTEP_EMULATOR_CHECK", "0"}, {"PATH", path}});
+    if (script.err.find("lockstep: missing") != std::string::npos) lockstep::test::skip("packages are missing here");
+    INFO(script.out << script.err);
+    CHECK(script.exit_code == 0);
+    const std::size_t begin = script.err.find("asked for ");
+    REQUIRE(begin != std::string::npos);
+    return script.err.substr(begin + 10, script.err.find('.', begin) - begin - 10);
+  };
+  CHECK(asked_for({"run", "01", "server", "--port", "0"}) == "lockstep server");
+  CHECK(asked_for({"run", "4", "kernel"}) == "lockstep kernel");
+  CHECK(asked_for({"run", "01_first", "--nproc", "2"}) == "lockstep programs_01");
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"run"},
+                                                {"run", "01"},
+                                                {"run", "07", "server"},
+                                                {"run", "01", "sever"},
+                                                {"run", "01", "../setup"},
+                                                {"run", "first", "server"},
+                                                {"emulate", "mine.cu"}})
+    CHECK(asked_for(words) == "lockstep");
+  CHECK(asked_for({"launch", "--nproc", "2", "server"}) == "programs");
 }
 
 // The first apt-get finds the lock taken, as it does for its lists of packages: it does not wait for these itself.
