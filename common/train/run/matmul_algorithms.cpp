@@ -6,11 +6,13 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/log.hpp"
 #include "base/utf8.hpp"
 #include "comm/job_context.hpp"
 #include "comm/objects.hpp"
 #include "comm/process_group.hpp"
 #include "kernels/algorithm_choices.hpp"
+#include "run/run_folder.hpp"
 #include "run/shared_decisions.hpp"
 
 namespace lockstep::run {
@@ -65,6 +67,15 @@ kernels::AlgorithmTable given_table(const std::string& option, const Ranks& rank
   throw FormatError(message);
 }
 
+// Checkpoints have the choices too, so a file that cannot be written does not end a run.
+void leave_for_other_runs(const std::string& text, const std::filesystem::path& file) {
+  try {
+    replace_file(file, text);
+  } catch (const Error& error) {
+    Logger().warning(concat("the choices of --matmul-algorithms are in the checkpoints only: ", error.what()));
+  }
+}
+
 }  // namespace
 
 MatmulAlgorithms::MatmulAlgorithms(const RunOptions& options, const Ranks& ranks) {
@@ -102,7 +113,7 @@ nlohmann::json MatmulAlgorithms::save(const std::filesystem::path& run_folder) {
   }
   const kernels::AlgorithmTable table = choices_->table();
   if (table.is_empty()) return nullptr;
-  write_file(run_folder / kAlgorithmsFile, table.text());
+  leave_for_other_runs(table.text(), run_folder / kAlgorithmsFile);
   return table.text();
 }
 

@@ -145,6 +145,7 @@ TEST_CASE("the choices of a timed run are in its checkpoints and in a file for o
     REQUIRE(kernels::algorithm_chooser() != nullptr);
     CHECK(kernels::algorithm_chooser()->choose(offer_of(trial)) == 1);
     saved = timed.state(folder.path())->save();
+    CHECK(timed.state(folder / "removed")->save() == saved);  // with a warning
   }
   CHECK(kernels::algorithm_chooser() == nullptr);
   CHECK(saved == kHead + "a1 p\n");
