@@ -38,7 +38,7 @@ class AlgorithmChoices final : public AlgorithmChooser {
  public:
   explicit AlgorithmChoices(ChoiceRule rule, AlgorithmTable table = {});
 
-  /// @throws FormatError  The table is another library's, or its algorithm is none of those offered.
+  /// @throws FormatError  The table belongs to another library, or the library does not offer the table's algorithm.
   [[nodiscard]] std::size_t choose(const AlgorithmOffer& offer) override;
   [[nodiscard]] std::uint64_t id() const noexcept override { return id_; }
 

@@ -54,7 +54,7 @@ OptionCheck readable_file_or(std::string word) {
 OptionCheck matmul_algorithms() {
   return [](const std::string& text) -> std::string {
     const std::string problem = text == "first" || text == "timed" ? "" : readable_file()(text);
-    return problem.empty() ? "" : concat(problem, " (what is no file is called first or timed)");
+    return problem.empty() ? "" : concat(problem, "; use first, timed, or the file of a table");
   };
 }
 

@@ -20,7 +20,7 @@ def runs_of(job, device, label=""):
 def train(job, device, model, steps, *options, label=""):
     """The lines of metrics.jsonl: all of them, or those that were written before the run was ended.
 
-    A step that trains more than once gives each of its trainings a label."""
+    A step with several training runs gives each run a label."""
     out = runs_of(job, device, label)
     command = [job.program("train_gpt_single"), "--device", device, "--model", model, "--steps", steps, "--out", out]
     command += ["--validate-every", "0", "--save-every", "0", "--sample-tokens", "0", *options]
