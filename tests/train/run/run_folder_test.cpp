@@ -1,6 +1,7 @@
 #include "run/run_folder.hpp"
 
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 #include <vector>

@@ -12,6 +12,7 @@
 #include "data/sampler.hpp"
 #include "nn/layers.hpp"
 #include "optim/adamw.hpp"
+#include "run/run_folder.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
 #include "support/temporary_folder.hpp"
