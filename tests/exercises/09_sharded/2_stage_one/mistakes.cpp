@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "09_sharded/2_stage_one/sharded_step.hpp"
 #include "exercise/subject.hpp"
@@ -13,7 +14,7 @@ constexpr Mistake kMistakes[] = {
      "After the update, all_gather() the values of every bucket."},
     {"gathers_gradients", "the gradients are gathered after the update, not the values",
      "The others need this rank's new values; nobody needs the gradients any more."},
-    {"gathers_old_values", "the all-gather is issued before the update, and sends the old values",
+    {"gathers_old_values", "the all-gather sends the values from before the update, so nothing is learned",
      "The values leave with the call of all_gather(): update first."},
     {"local_norm", "each rank clips by the norm of its own part",
      "The norm is that of the whole model: all_reduce() the sums of squares."},
@@ -113,15 +114,12 @@ double ShardedStep::finish(double max_norm) {
       for (float& gradient : own_part(buckets_[b].gradients)) gradient *= factor;
     }
   };
-  const auto gather = [&] {
-    for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      const Bucket& bucket = buckets_[b];
-      const std::span<float> sent = is_mistake("gathers_gradients") ? bucket.gradients : bucket.values;
-      works_[b] = group_.all_gather(sent, own_part(sent));
-    }
-  };
+  std::vector<std::vector<float>> old_values;  // of this rank's parts
+  for (const Bucket& bucket : buckets_) {
+    const std::span<float> own = own_part(bucket.values);
+    old_values.emplace_back(own.begin(), own.end());
+  }
   scale();
-  if (is_mistake("gathers_old_values")) gather();
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     const Bucket& bucket = buckets_[b];
     std::span<float> values = own_part(bucket.values), gradients = own_part(bucket.gradients);
@@ -136,7 +134,12 @@ double ShardedStep::finish(double max_norm) {
     optimizer_.update(b, values, gradients);
   }
   if (is_mistake("never_gathers")) return norm;
-  if (!is_mistake("gathers_old_values")) gather();
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    const std::span<float> all = is_mistake("gathers_gradients") ? buckets_[b].gradients : buckets_[b].values;
+    // Issued before the update, the gather would race with it: the old values would arrive sooner or later than the
+    // new.
+    works_[b] = group_.all_gather(all, is_mistake("gathers_old_values") ? old_values[b] : own_part(all));
+  }
   for (Work& work : works_)
     if (!is_mistake("gather_not_awaited")) work.synchronize();
   return norm;
