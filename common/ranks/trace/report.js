@@ -88,7 +88,7 @@ class Timeline {
   constructor(container, data) {
     this.container = container;
     this.data = data;
-    this.end = Math.max(...data.spans.map(span => span[4]), 1);
+    this.end = data.spans.reduce((last, span) => Math.max(last, span[4]), 1);  // of any number of them
     this.view = {begin: 0, end: this.end};
     this.collectives = new Map();  // by callOf(): the spans of all ranks
     for (const span of data.spans) {
