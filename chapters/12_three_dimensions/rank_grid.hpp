@@ -53,7 +53,7 @@ struct Place {
 
 /// One rank's view of the grid. Rank (pipeline D + data) T + tensor, with D and T ranks along the data and the tensor
 /// axis, has a place. So tensor ranks, which talk most, are neighbours on one host, and stages of a pipeline, which
-/// talk least, are farthest apart.
+/// send to their neighbours only, and compute meanwhile, are farthest apart.
 ///
 /// Arithmetic only. A value type.
 /// @source  Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", 2021,
