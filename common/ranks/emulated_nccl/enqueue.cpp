@@ -1,6 +1,7 @@
 #include "emulated_nccl/enqueue.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "emulated_nccl/failure.hpp"
@@ -43,16 +44,18 @@ struct Batch {
 using SharedBatch = std::shared_ptr<Batch>;
 
 void run_batch(cudaStream_t, cudaError_t, void* data) {
-  const auto& batch = *static_cast<SharedBatch*>(data);
-  batch->communicator->run(batch->number, batch->operations);
+  const std::unique_ptr<SharedBatch> batch(static_cast<SharedBatch*>(data));
+  (*batch)->communicator->run((*batch)->number, (*batch)->operations);
 }
 
 void forget_batch(cudaStream_t, cudaError_t, void* data) { delete static_cast<SharedBatch*>(data); }
 
 // Callbacks, not cudaLaunchHostFunc(), because they are called on a failed device too: later groups must not wait for
 // this group's turn forever.
-void call_later(cudaStream_t stream, cudaStreamCallback_t callback, SharedBatch* data) {
-  cuda_require(cudaStreamAddCallback(stream, callback, data, 0), "enqueueing a function");
+void call_later(cudaStream_t stream, cudaStreamCallback_t callback, const SharedBatch& batch) {
+  auto data = std::make_unique<SharedBatch>(batch);
+  cuda_require(cudaStreamAddCallback(stream, callback, data.get(), 0), "enqueueing a function");
+  static_cast<void>(data.release());  // the callback's
 }
 
 void wait_for(cudaStream_t waiting, cudaStream_t awaited) {
@@ -76,7 +79,7 @@ std::vector<cudaStream_t> streams_of(std::span<const Operation> operations) {
 
 std::span<std::byte> staging_for(Batch& batch, cudaStream_t stream, std::size_t bytes) {
   if (bytes == 0) return {};
-  return batch.memory.emplace_back(stream, bytes).bytes();
+  return batch.memory.emplace_back(batch.communicator->own().device, stream, bytes).bytes();
 }
 
 void copy_in(Batch& batch, const Operation& operation) {
@@ -121,12 +124,12 @@ void enqueue(const std::shared_ptr<Communicator>& communicator, std::span<const 
     if (stream != leader) wait_for(leader, stream);
   }
   batch->number = communicator->draw_number();
-  call_later(leader, run_batch, new SharedBatch(batch));
+  call_later(leader, run_batch, batch);
   for (const cudaStream_t stream : streams) {
     if (stream != leader) wait_for(stream, leader);
   }
   for (const HostOperation& operation : batch->operations) copy_out(operation);
-  for (const cudaStream_t stream : streams) call_later(stream, forget_batch, new SharedBatch(batch));
+  for (const cudaStream_t stream : streams) call_later(stream, forget_batch, batch);
 }
 
 }  // namespace lockstep::emulated_nccl

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,7 +21,7 @@ constexpr std::align_val_t kPage{4096};
 // because unpinning would have to wait for every stream of the process, including hung ones.
 struct Pool {
   std::mutex mutex;
-  std::map<std::pair<cudaStream_t, std::size_t>, std::vector<std::byte*>> unused;
+  std::map<std::tuple<int, cudaStream_t, std::size_t>, std::vector<std::byte*>> unused;
 };
 
 Pool& pool() {
@@ -37,12 +38,12 @@ std::byte* pinned(std::size_t room) {
 
 }  // namespace
 
-Staging::Staging(cudaStream_t stream, std::size_t bytes)
-    : stream_(stream), room_(std::bit_ceil(bytes < kSmallestRoom ? kSmallestRoom : bytes)) {
+Staging::Staging(int device, cudaStream_t stream, std::size_t bytes)
+    : device_(device), stream_(stream), room_(std::bit_ceil(bytes < kSmallestRoom ? kSmallestRoom : bytes)) {
   std::byte* memory = nullptr;
   {
     const std::scoped_lock lock(pool().mutex);
-    auto& blocks = pool().unused[{stream, room_}];
+    auto& blocks = pool().unused[{device, stream, room_}];
     if (!blocks.empty()) {
       memory = blocks.back();
       blocks.pop_back();
@@ -54,6 +55,7 @@ Staging::Staging(cudaStream_t stream, std::size_t bytes)
 Staging::Staging(Staging&& other) noexcept { *this = std::move(other); }
 
 Staging& Staging::operator=(Staging&& other) noexcept {
+  std::swap(device_, other.device_);
   std::swap(stream_, other.stream_);
   std::swap(bytes_, other.bytes_);
   std::swap(room_, other.room_);
@@ -63,7 +65,7 @@ Staging& Staging::operator=(Staging&& other) noexcept {
 Staging::~Staging() {
   if (bytes_.data() == nullptr) return;
   const std::scoped_lock lock(pool().mutex);
-  pool().unused[{stream_, room_}].push_back(bytes_.data());
+  pool().unused[{device_, stream_, room_}].push_back(bytes_.data());
 }
 
 }  // namespace lockstep::emulated_nccl

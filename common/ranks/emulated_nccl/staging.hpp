@@ -14,7 +14,7 @@ class Staging {
  public:
   Staging() noexcept = default;
   /// @throws NcclError  ncclUnhandledCudaError: no memory.
-  Staging(cudaStream_t stream, std::size_t bytes);
+  Staging(int device, cudaStream_t stream, std::size_t bytes);
   Staging(Staging&& other) noexcept;
   Staging& operator=(Staging&& other) noexcept;
   ~Staging();
@@ -23,6 +23,7 @@ class Staging {
   [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
 
  private:
+  int device_ = 0;  // tells the default streams of several devices apart
   cudaStream_t stream_ = nullptr;
   std::span<std::byte> bytes_;
   std::size_t room_ = 0;

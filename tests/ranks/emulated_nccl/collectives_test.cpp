@@ -1,7 +1,10 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <numeric>
 
 #include "nccl_ranks.hpp"
@@ -42,6 +45,13 @@ void expect_equal(const std::vector<float>& values, const std::function<float(st
     if (values[i] == expected(i)) continue;
     expect(false, what + ": element " + std::to_string(i) + " is " + std::to_string(values[i]));
   }
+}
+
+// Memory of this process that is in use now.
+std::size_t resident_bytes() {
+  std::size_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 struct Bfloat16 {
@@ -169,6 +179,24 @@ TEST_CASE("all_gather and reduce_scatter know whose part is where, in place and 
     });
     CHECK(errors == no_errors(size));
   }
+}
+
+TEST_CASE("the memory for an operation's copies serves the stream's next operation", "[emulated_nccl]") {
+  constexpr std::size_t kCount = std::size_t{1} << 18;  // 1 MiB in, 1 MiB out
+  const auto errors = run_nccl_ranks(1, [](NcclRank& own) {
+    const DeviceArray<float> array(filled(kCount, 1.0F));
+    const auto reduce = [&] {
+      ok(ncclAllReduce(array.data(), array.data(), kCount, ncclFloat32, ncclSum, own.comm, own.stream));
+      ok(cudaStreamSynchronize(own.stream));
+    };
+    reduce();
+    const std::size_t before = resident_bytes();
+    for (int i = 0; i < 200; ++i) reduce();
+    const std::size_t after = resident_bytes();
+    expect(after < before + (std::size_t{100} << 20),
+           "200 operations keep " + std::to_string(after - before) + " bytes");
+  });
+  CHECK(errors == no_errors(1));
 }
 
 TEST_CASE("every reduction is right in every type that is reduced", "[emulated_nccl]") {
