@@ -144,8 +144,8 @@ double logits_bytes(const RankPlan& plan, std::int64_t rows) {
   return static_cast<double>(held * plan.table_rows()) * static_cast<double>(bytes_of(dtype));
 }
 
-// Bytes per position. `C` is a row of the residual stream, `own` this rank's share of one: of its rows, with sequence
-// parallelism.
+// Bytes per position. `C` is a row of the residual stream, `own` this rank's share of it: less than `C` only with
+// sequence parallelism, which divides the rows.
 struct RowBytes {
   double C, own;
   double block;   // what a block keeps. Each norm's statistics are two numbers, attention's are one per head.
