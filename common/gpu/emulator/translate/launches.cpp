@@ -143,7 +143,8 @@ class LaunchFinder {
 
   void check_configuration(std::size_t open, std::size_t close) const {
     const std::size_t count = count_pieces(stream_, open + 3, close);  // 3: past <<<
-    if (count < 1) {                                                   // one value may be a macro that expands to two
+    // One value may be a macro that expands to two.
+    if (count < 1) {
       fail(open, "a launch needs at least two values: <<<blocks, threads per block>>>");
     }
     if (count > 4) {
