@@ -21,9 +21,9 @@ class RingCollectives {
   explicit RingCollectives(comm::CallMessages& messages);
 
   void broadcast(const Call& call);       ///< call.values of the root to all.
-  void reduce(const Call& call);          ///< call.values of all to the root; unchanged on the others.
+  void reduce(const Call& call);          ///< The reduction of all call.values to the root; others keep theirs.
   void all_gather(const Call& call);      ///< call.input of rank r becomes part r of all call.values.
-  void reduce_scatter(const Call& call);  ///< The sum of all parts r of call.input becomes call.values of rank r.
+  void reduce_scatter(const Call& call);  ///< The reduction of all parts r of call.input to call.values of rank r.
 
  private:
   comm::CallMessages& messages_;

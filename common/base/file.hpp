@@ -12,7 +12,7 @@ namespace lockstep {
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
 
 /// Reads a file of any size through a small buffer.
-/// @param use   Called with its bytes in order, a piece at a time; never for an empty file.
+/// @param use   Called with its bytes in order, a piece at a time; not called if the file is empty.
 /// @throws IoError  It cannot be read.
 void read_in_pieces(const std::filesystem::path& path, const std::function<void(std::string_view)>& use);
 
@@ -22,7 +22,7 @@ void read_in_pieces(const std::filesystem::path& path, const std::function<void(
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
 /// Makes a file's content, or a folder's list of names, survive a power failure (fsync).
-/// @throws IoError  The system refused.
+/// @throws IoError  It cannot be opened, or the system refused.
 void sync_to_disk(const std::filesystem::path& path);
 
 /// Writes all bytes to an open descriptor.

@@ -15,7 +15,7 @@ enum class LineBreaks {
 
 /// `text` without anything that could control a terminal or mislead a reader: control characters (ESC among them),
 /// marks that reverse the direction of writing, invisible characters, and bytes that are not UTF-8 each become '?'.
-/// @param most  In bytes. Longer text is cut between two characters and ends in "...".
+/// @param most  Bytes to keep. Longer text is cut between two characters, and "..." is appended.
 /// @return  Valid UTF-8.
 [[nodiscard]] std::string plain_text(std::string_view text, std::size_t most, LineBreaks line_breaks);
 

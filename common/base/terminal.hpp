@@ -14,7 +14,7 @@ namespace lockstep {
 [[nodiscard]] std::string with_digits(double value, int digits);
 
 /// Rows of text in aligned columns: the first column left-aligned, all others right-aligned, two spaces between them.
-/// Characters are counted as bytes, so cells should be ASCII. A value type.
+/// Widths are counted in bytes, so cells should be ASCII. A value type.
 class TextTable {
  public:
   /// Rows may differ in length.
@@ -37,29 +37,30 @@ class TextTable {
 /// Whether a program should write colours to `fd`: it is a terminal, and terminal_has_colours().
 [[nodiscard]] bool wants_colours(int fd);
 
-/// The width of the terminal `fd`, now; nothing if it is not a terminal, or does not know its width.
+/// The current width of the terminal `fd`; nothing if it is not a terminal, or reports no width.
 [[nodiscard]] std::optional<int> terminal_columns(int fd);
 
 /// For wrap_words(): lines stay as they are.
 inline constexpr std::size_t kAnyColumns = std::numeric_limits<std::size_t>::max();
 
 /// Breaks the lines of a text at blanks, so that each has at most `columns` characters; a longer word stays whole.
-/// @param hanging  Blanks before each line that continues another one; 6 if it is more than half of `columns`.
+/// @param hanging  Blanks before each continuation line; if that is more than half of `columns`, 6 are used instead.
 [[nodiscard]] std::string wrap_words(std::string_view text, std::size_t columns, std::size_t hanging = 0);
 
 /// As wrap_words(), for text that is written to `fd`: whole lines unless it is a terminal.
 [[nodiscard]] std::string wrap_for(int fd, std::string_view text, std::size_t hanging = 0);
 
-/// The control sequences of a line that is redrawn in place. Its text is never wrapped by the terminal, however narrow
-/// that has become, and the cursor waits at its beginning: it finds the beginning again if a resized terminal wraps it.
+/// Control sequences for a line that is redrawn in place. A terminal that is too narrow cuts the text off instead of
+/// wrapping it. The cursor waits at the beginning of the line, so that the next text replaces all of this one even if a
+/// resized terminal has wrapped it. ED (erase to the end of the screen) is never sent from the top left corner, where
+/// tmux would move the screen to its history instead of clearing it.
 /// @source ECMA-48, "ED"; DEC private mode 7 (DECAWM), as in xterm's "Control Sequences".
-/// ED never comes at the screen's first place, where tmux moves the screen to its history instead of clearing it.
 inline constexpr std::string_view kClearLiveLine = "\r \033[J\r";
 [[nodiscard]] std::string live_line(std::string_view text);
 
-/// Says whether a live line is on the terminal, for other writers of this process. Thread safety: any thread.
+/// Tells other writers of this process whether a live line is on the terminal. Thread safety: any thread.
 void set_live_line_shown(bool is_shown) noexcept;
-/// As set last; false at first.
+/// The value last set; false at first.
 [[nodiscard]] bool is_live_line_shown() noexcept;
 
 }  // namespace lockstep

@@ -4,7 +4,7 @@ namespace lockstep {
 
 namespace {
 
-// C0, DEL, and C1 (U+0080 to U+009F), which some terminals interpret like ESC and a letter.
+// C0 except line feed and tab, DEL, and C1 (U+0080 to U+009F), which some terminals treat like ESC and a letter.
 bool is_control(std::string_view character) {
   const auto first = static_cast<unsigned char>(character.front());
   if (character.size() == 1) return (first < 0x20 && first != '\n' && first != '\t') || first == 0x7F;

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Stage 1 of ZeRO as exercise 09.2 asks for, in the trainer of chapter 09: `./lockstep run 09 --mine`.
+/// Stage 1 of ZeRO, as exercise 09.2 asks for it, in the trainer of chapter 09: `./lockstep run 09 --mine`.
 #include <memory>
 #include <span>
 
@@ -28,7 +28,7 @@ class StageOne : public sharded::ShardedDataParallel {
   virtual double update(optim::Optimizer& optimizer, double learning_rate, double max_norm);
 };
 
-/// With files of 09.2, their ShardedStep reduces the units and does update(); else our library does.
+/// With files of 09.2, their ShardedStep reduces the units and does update(); otherwise our library does.
 /// @throws UsageError  Another stage is asked for; or the files are the learner's, and the device is not the CPU.
 [[nodiscard]] std::unique_ptr<StageOne> make_stage_one(const Fingerprints& files, nn::Module& module,
                                                        comm::ProcessGroup& group, const sharded::Options& options);

@@ -295,7 +295,7 @@ TEST_CASE("an order of buckets that is not the model's is refused, an empty one 
   };
   CHECK(message_of({}) == "");
   CHECK(message_of({"c", "a", "b"}) == "has an order");
-  CHECK_THAT(message_of({"c", "a", "d"}), ContainsSubstring("has d, the model not"));
-  CHECK_THAT(message_of({"c", "a", "a"}), ContainsSubstring("3 names, 2 of them different"));
+  CHECK_THAT(message_of({"c", "a", "d"}), ContainsSubstring("has d, which the model does not have"));
+  CHECK_THAT(message_of({"c", "a", "a"}), ContainsSubstring("3 names, 2 of them distinct"));
   CHECK_THAT(message_of({"c", "a"}), ContainsSubstring("2 names"));
 }

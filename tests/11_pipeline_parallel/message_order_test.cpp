@@ -48,6 +48,6 @@ TEST_CASE("a message that is sent twice, left out or too early is found", "[pipe
   CHECK_THROWS_WITH(first.require_done(), ContainsSubstring("done, but it has to receive the gradient for B0"));
   first.take(kGradientFor0);
   CHECK_THROWS_WITH(first.take(kGradientOf0),
-                    ContainsSubstring("about to send the gradient of B0, and its actions have "
-                                      "no message left"));
+                    ContainsSubstring("about to send the gradient of B0, but its actions have "
+                                      "no messages left"));
 }

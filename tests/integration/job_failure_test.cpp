@@ -170,7 +170,7 @@ TEST_CASE("trace --last-failure shows the culprit first", "[integration][multira
                                            {{"LOCKSTEP_STATE_DIR", state.path().string()}});
   CHECK(shown.exit_code == 0);
   CHECK_THAT(shown.out, ContainsSubstring("first to end: rank 1 was killed by SIGKILL"));
-  CHECK_THAT(shown.out, ContainsSubstring("rank 1 died: its control connection closed (told to rank 0, 2)"));
+  CHECK_THAT(shown.out, ContainsSubstring("rank 1 died: its control connection closed (told to ranks 0, 2)"));
   const std::size_t culprit = shown.out.find("  rank 1 (the culprit)");
   CHECK(culprit < shown.out.find("  rank 0"));
   CHECK(culprit < shown.out.find("  rank 2"));

@@ -117,7 +117,7 @@ class Parser {
     fail(lines_.size() + 1, 1, "no line begins with GPU0: this is not what `nvidia-smi topo -m` prints");
   }
 
-  // "GPU0 GPU1 NIC0 CPU Affinity NUMA Affinity GPU NUMA ID": device names up to the first other word.
+  // "GPU0 GPU1 NIC0 CPU Affinity NUMA Affinity GPU NUMA ID": device names up to the word CPU.
   void read_header(const Line& line) {
     std::size_t i = 0;
     for (; i < line.tokens.size() && line.tokens[i].text != "CPU"; ++i) {

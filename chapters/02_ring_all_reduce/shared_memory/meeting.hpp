@@ -29,7 +29,7 @@ inline constexpr std::int64_t kLineBytes = 64;
 /// Thread safety: one thread.
 class SharedMemoryMeeting {
  public:
-  /// A multiple of lines; two segments of each rank fit in the cache.
+  /// A multiple of kLineBytes; two segments of each rank fit into the cache.
   static constexpr std::int64_t kSegmentBytes = 512 * 1024;
 
   /// A rank's progress within a collective.

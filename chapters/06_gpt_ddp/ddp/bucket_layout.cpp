@@ -111,13 +111,14 @@ std::vector<std::size_t> indices_of(std::span<const std::string> names,
   std::vector<std::size_t> order;
   for (const std::string& name : names) {
     const auto found = std::ranges::find(parameters, name, &nn::NamedParameter::name);
-    if (found == parameters.end()) throw FormatError(concat("a saved order of buckets has ", name, ", the model not"));
+    if (found == parameters.end())
+      throw FormatError(concat("a saved order of buckets has ", name, ", which the model does not have"));
     order.push_back(static_cast<std::size_t>(found - parameters.begin()));
   }
   const std::set<std::size_t> different(order.begin(), order.end());
   if (order.size() == parameters.size() && different.size() == order.size()) return order;
   throw FormatError(concat("a saved order of buckets has ", order.size(), " names, ", different.size(),
-                           " of them different, for a model with ", parameters.size(), " parameters"));
+                           " of them distinct, for a model with ", parameters.size(), " parameters"));
 }
 
 comm::Buffer as_buffer(const Tensor& tensor) {

@@ -40,7 +40,7 @@ std::string ranks_with(const FaultTable& table, GradientFault fault, std::size_t
   return concat(found == 1 ? "rank " : "ranks ", ranks);
 }
 
-// The one rank that has this fault; -1 if several have.
+// The only rank that has this fault; -1 if several have it, or none.
 int only_rank_with(const FaultTable& table, GradientFault fault, std::size_t parameter_count) {
   int only = -1;
   for (std::size_t rank = 0; rank < table.rank_count(); ++rank) {

@@ -35,8 +35,8 @@ class AcceleratedOptimizer {
   }
   /// Whether the last step() was skipped because a gradient was infinite or NaN.
   [[nodiscard]] bool step_was_skipped() const { return shared_->skipped.contains(optimizer_); }
-  /// Marks every gradient unwritten, except between the micro-batches of a step. Works at the beginning of a loop's
-  /// body and at its end.
+  /// Marks every gradient as unwritten, except between the micro-batches of a step. May be called at the beginning or
+  /// at the end of the loop's body.
   void zero_grad() {
     if (shared_->may_clear()) optimizer_->zero_grad();
   }
@@ -72,11 +72,11 @@ class AcceleratedScheduler {
 
   /// The learning rate of the next update.
   [[nodiscard]] double get_last_lr() const { return schedule_.at(*updates_); }
-  /// Goes to the next learning rate if this micro-batch is the last of its step, and no optimizer has skipped it.
+  /// Goes to the next learning rate if this micro-batch is the last of its step, and no optimizer skipped its update.
   void step() {
     if (shared_->sync_gradients && shared_->skipped.empty()) ++*updates_;
   }
-  /// Number of steps taken; shared with all copies, for saving and loading.
+  /// Number of updates so far; shared by all copies, for saving and loading.
   [[nodiscard]] const std::shared_ptr<std::int64_t>& updates() const noexcept { return updates_; }
 
  private:

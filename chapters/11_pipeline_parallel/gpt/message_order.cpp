@@ -30,7 +30,7 @@ MessageOrder::MessageOrder(std::span<const Action> actions, bool is_first, bool 
 void MessageOrder::take(const Message& message) {
   if (!left_.empty() && message == left_.front()) return left_.pop_front();
   throw ContractError(concat("pipeline: this stage is about to ", text_of(message),
-                             left_.empty() ? ", and its actions have no message left"
+                             left_.empty() ? ", but its actions have no messages left"
                                            : concat(", but has to ", text_of(left_.front()), " first")));
 }
 

@@ -26,8 +26,8 @@ class CudaError : public Error {
 ///                    it.
 /// @param status  Returned by a function of the CUDA runtime.
 /// @param doing   The operation, for the message, such as "copying 12 bytes to cuda:0".
-/// @param file    Of the call.
-/// @param line    Of the call.
+/// @param file    The caller's source file.
+/// @param line    The caller's line.
 void cuda_check(cudaError_t status, std::string_view doing = {}, const char* file = __builtin_FILE(),
                 int line = __builtin_LINE());
 

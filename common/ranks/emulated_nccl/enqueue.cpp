@@ -14,7 +14,7 @@ namespace {
 class DeviceScope {
  public:
   explicit DeviceScope(int device) {
-    cuda_require(cudaGetDevice(&before_), "asking for the device");
+    cuda_require(cudaGetDevice(&before_), "asking for the current device");
     cuda_require(cudaSetDevice(device), "choosing the communicator's device");
   }
   DeviceScope(const DeviceScope&) = delete;
@@ -31,7 +31,7 @@ void require_memory(const Operation& operation, const void* pointer, std::size_t
   const bool is_known = pointer != nullptr && cudaPointerGetAttributes(&attributes, pointer) == cudaSuccess;
   const bool is_of_device = attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
   nccl_require(is_known && is_of_device && attributes.device == device, ncclInvalidArgument, operation.name, ": ",
-               pointer, " is not memory of device ", device, ", the communicator's");
+               pointer, " is not memory of the communicator's device, ", device);
 }
 
 // One group of operations, from its first copy to its last.
@@ -109,8 +109,8 @@ void require_valid(const Communicator& communicator, const Operation& operation)
   const DeviceScope scope(device);
   int device_of_stream = -1;
   nccl_require(cudaStreamGetDevice(operation.stream, &device_of_stream) == cudaSuccess && device_of_stream == device,
-               ncclInvalidArgument, operation.name, ": the stream does not belong to device ", device,
-               ", the communicator's");
+               ncclInvalidArgument, operation.name, ": the stream does not belong to the communicator's device, ",
+               device);
 }
 
 void enqueue(const std::shared_ptr<Communicator>& communicator, std::span<const Operation> operations) {

@@ -18,7 +18,7 @@ namespace lockstep::launch {
 /// process id or none.
 class JobFolder {
  public:
-  /// @throws IoError  The folder cannot be made, or belongs to another user.
+  /// @throws IoError  The folder cannot be made or locked, or state_folder() belongs to another user.
   JobFolder();
   JobFolder(const JobFolder&) = delete;
   JobFolder& operator=(const JobFolder&) = delete;

@@ -11,27 +11,27 @@
 namespace lockstep::store {
 
 /// Keys and values in one file, shared by every process that has it open. Changes are appended, each with a checksum,
-/// under a lock that the kernel releases if its process dies; incomplete changes are ignored.
+/// under a lock that the kernel releases if its holder dies; incomplete changes are ignored.
 ///
 /// The content lives as long as some process has the file open. A process that opens it while no other has it open
-/// starts with an empty store, whatever a crashed run has left there; the last one to close it removes the file. All
-/// sharers must therefore have the store open at the same time, like the ranks of a job.
+/// starts with an empty store, whatever a crashed run has left there; the last one to close it removes the file.
+/// Processes that share a store must therefore have it open at the same time, like the ranks of a job.
 ///
 /// Only this user can access the file (mode 0600). A network file system must support locks across hosts, like NFS 4.
 /// Thread safety: any thread.
 class FileStore final : public Store {
  public:
-  /// Opens or makes the file; its folder must exist.
-  /// @throws IoError       The file cannot be made, or its file system has no locks.
-  /// @throws Error         It belongs to another user, others can read it, or it is not a regular file.
-  /// @throws TimeoutError  Another process holds the lock until `deadline`.
+  /// Opens or creates the file; its folder must exist.
+  /// @throws IoError       The file cannot be opened or created, or its file system does not support locks.
+  /// @throws Error         It belongs to another user, others can access it, or it is not a regular file.
+  /// @throws TimeoutError  Another process still holds the lock at `deadline`.
   FileStore(std::filesystem::path path, const Deadline& deadline);
   ~FileStore() override;
   FileStore(const FileStore&) = delete;
   FileStore& operator=(const FileStore&) = delete;
 
   void set(const std::string& key, const std::string& value) override;
-  /// @cost  Polls the file's length every few milliseconds.
+  /// @cost  Polls the file's length, at first every millisecond, then every 20 ms.
   [[nodiscard]] std::string get(const std::string& key, const Deadline& deadline) override;
   [[nodiscard]] std::optional<std::string> try_get(const std::string& key) override;
   std::int64_t add(const std::string& key, std::int64_t amount) override;

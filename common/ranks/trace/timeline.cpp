@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/counted.hpp"
 #include "base/json.hpp"
 #include "base/plain_text.hpp"
 #include "base/text.hpp"
@@ -98,7 +99,7 @@ class TimelineWriter {
       int deepest = 0;
       for (const Placed& item : placed) {
         deepest = std::max(deepest, item.depth);
-        if (item.depth == 0)  // nested spans are part of the outer one; of these, only a wait has its own time
+        if (item.depth == 0)  // a nested span is part of the outer one; only a wait is also counted on its own
           times[static_cast<std::size_t>(item.span.category)] +=
               static_cast<double>(item.span.end_ns - item.span.begin_ns) / 1e6 / static_cast<double>(steps_.size());
         spans_.push_back({lanes_.size(), item});
@@ -185,7 +186,8 @@ class TimelineWriter {
   }
 
   [[nodiscard]] std::string describe() const {
-    return concat("Timeline of ", ranks_.size(), " ranks, steps ", *steps_.begin(), " to ", *steps_.rbegin());
+    return concat("Timeline of ", counted(ranks_.size(), "rank"), ", steps ", *steps_.begin(), " to ",
+                  *steps_.rbegin());
   }
 
   std::span<const RankTrace> ranks_;

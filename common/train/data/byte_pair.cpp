@@ -125,7 +125,8 @@ class BytePairTokenizer final : public Tokenizer {
   [[nodiscard]] std::string decode(std::span<const std::int32_t> ids) const override {
     std::string text;
     for (const std::int32_t id : ids) {
-      require(id >= 0 && id < vocabulary_size(), "token ", id, " of a vocabulary with ", vocabulary_size());
+      require(id >= 0 && id < vocabulary_size(), "token ", id, " is not in the vocabulary of ", vocabulary_size(),
+              " tokens");
       text += texts_[static_cast<std::size_t>(id)];
     }
     return text;
@@ -165,7 +166,7 @@ class BytePairTokenizer final : public Tokenizer {
       }
       const std::optional<std::string> bytes = reader.read(token);
       if (!bytes || bytes->empty()) {
-        throw FormatError(concat(file, ": token '", token, "' has a character that stands for no byte"));
+        throw FormatError(concat(file, ": token '", token, "' is empty, or has a character that stands for no byte"));
       }
       is_taken[id] = true;
       texts_[id] = *bytes;
@@ -184,7 +185,7 @@ class BytePairTokenizer final : public Tokenizer {
       if (!(is_known ? texts_[place] == token.text : place == texts_.size()))
         throw FormatError(concat(name, ": '", token.text, "' has the number ", token.id,
                                  is_known ? concat(", which is that of '", texts_[place], "'")
-                                          : concat("; the next after the vocabulary is ", texts_.size())));
+                                          : concat("; the next number after the vocabulary is ", texts_.size())));
       if (!is_known) texts_.push_back(token.text);
       if (std::ranges::find(added_, token.id, &AddedToken::id) == added_.end()) added_.push_back(std::move(token));
     }
@@ -290,7 +291,7 @@ std::shared_ptr<const Tokenizer> read_byte_pair_tokenizer(const fs::path& folder
   for (const char* name : {kVocabularyFile, kMergesFile}) {
     if (fs::exists(folder / name)) continue;
     throw IoError(concat(folder.string(), " has no ", name, ": GPT-2's tokenizer is ", kVocabularyFile, " and ",
-                         kMergesFile, ", or ", kTokenizerJsonFile, ", which stand beside the model's weights"));
+                         kMergesFile, ", or ", kTokenizerJsonFile, "; look for them beside the model's weights"));
   }
   const bool has_added = fs::exists(folder / kAddedTokensFile);
   return byte_pair_tokenizer({.vocabulary = read_file(folder / kVocabularyFile),

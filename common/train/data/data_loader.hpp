@@ -68,7 +68,7 @@ class DataLoader {
   [[nodiscard]] Iterator begin();
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
-  /// For making another loader that deals the same samples in another way.
+  /// For making another loader that distributes the same samples in a different way.
   [[nodiscard]] const Dataset& dataset() const noexcept { return dataset_; }
   [[nodiscard]] Sampler& sampler() const noexcept { return sampler_; }
   [[nodiscard]] const DataLoaderOptions& options() const noexcept { return options_; }
@@ -76,7 +76,7 @@ class DataLoader {
   /// Batches of a whole epoch on this rank.
   [[nodiscard]] std::int64_t batches_per_epoch() const;
 
-  /// Time spent waiting for batches since construction: the cost of loading to the training loop.
+  /// Time spent waiting for batches since construction: what loading costs the training loop.
   [[nodiscard]] std::chrono::nanoseconds time_waited() const noexcept { return time_waited_; }
 
  private:

@@ -10,8 +10,8 @@ namespace lockstep::kernels {
 /// The elements of a tensor that belong to one sample.
 struct DropoutPart {
   std::int64_t sample;  ///< Index of its id among DropoutMask::sample_ids.
-  std::int64_t begin;   ///< The first element, in the tensor.
-  std::int64_t first;   ///< The same element, in the sample.
+  std::int64_t begin;   ///< Index of the first element in the tensor.
+  std::int64_t first;   ///< Index of the same element in the sample.
   std::int64_t count;   ///< Elements; contiguous in both.
 };
 
@@ -22,7 +22,7 @@ struct DropoutRows {
   std::int64_t columns = 0;          ///< Per row.
   std::int64_t first_row = 0;        ///< Of this tensor, in the larger one.
   std::int64_t rows_per_sample = 1;  ///< At least 1.
-  std::int64_t first_element = 0;    ///< Of each sample.
+  std::int64_t first_element = 0;    ///< DropoutMask::first_element.
 
   /// The number of samples with elements in the tensor.
   [[nodiscard]] LOCKSTEP_HOST_DEVICE constexpr std::int64_t parts() const noexcept {
@@ -40,7 +40,7 @@ struct DropoutRows {
             (end - begin) * columns};
   }
 
-  /// Elements of the largest part.
+  /// No part has more elements than this.
   [[nodiscard]] LOCKSTEP_HOST_DEVICE constexpr std::int64_t largest_count() const noexcept {
     return (rows < rows_per_sample ? rows : rows_per_sample) * columns;
   }

@@ -12,19 +12,19 @@ namespace lockstep::kernels {
 
 /// out = op(a) op(b), or out += op(a) op(b).
 ///
-/// @param out          [M, N]; if `a` and `b` are bfloat16, float32 or bfloat16.
+/// @param out          [M, N]; may be float32 or bfloat16 if `a` and `b` are bfloat16.
 /// @param a            [M, K], or [K, M] with Transpose::kYes.
 /// @param b            [K, N], or [N, K] with Transpose::kYes.
-/// @cost 2 M N K flops. Float32 runs on oneDNN if it is installed, else on Eigen; float64 on Eigen.
+/// @cost 2 M N K flops. On the CPU, float32 runs on oneDNN if it is installed, else on Eigen; float64 on Eigen.
 void matmul(const Tensor& out, const Tensor& a, Transpose a_transpose, const Tensor& b, Transpose b_transpose,
             Write write = Write::kOverwrite);
 
-/// One product of the last two dimensions for each index of the leading ones: out[i] = op(a[i]) op(b[i]), or added.
+/// One product of the last two dimensions for each index i of the leading ones: out[i] = op(a[i]) op(b[i]), or +=.
 ///
 /// @param out          [..., M, N]. The leading dimensions of all three are equal. Types as in matmul().
 /// @param a            [..., M, K], or [..., K, M] with Transpose::kYes.
 /// @param b            [..., K, N], or [..., N, K] with Transpose::kYes.
-/// @cost 2 M N K flops for each product. One library call for all on a device, one for each on the CPU.
+/// @cost 2 M N K flops for each product. On a device one library call for all, on the CPU one call per product.
 void batched_matmul(const Tensor& out, const Tensor& a, Transpose a_transpose, const Tensor& b, Transpose b_transpose,
                     Write write = Write::kOverwrite);
 

@@ -37,7 +37,7 @@ void require_valid(const TrainingPlan& plan) {
   require(plan.stage >= 0 && plan.stage <= 3, "training_memory: ZeRO has stages 1 to 3, and 0 for none, not ",
           plan.stage);
   require(plan.stage <= 1 || (plan.tensor == 1 && plan.pipeline == 1), "training_memory: stage ", plan.stage,
-          " of ZeRO is not for ranks that divide the model; stage 1 is");
+          " of ZeRO does not work if tensor or pipeline ranks divide the model; use stage 1");
   require(plan.batch_size >= 1, "training_memory: a batch has at least 1 sample, not ", plan.batch_size);
   require(plan.micro_batches >= 1, "training_memory: a step has at least 1 micro-batch, not ", plan.micro_batches);
   require(plan.context >= 0 && plan.context <= plan.config.context_length, "training_memory: a context of ",
@@ -71,7 +71,7 @@ double elements_of(std::span<const ParameterUnit> units) {
   return count;
 }
 
-// Of the largest units that come and go.
+// Elements of the largest units among those that are gathered and released; the vectors stay.
 double most_whole_elements(std::span<const ParameterUnit> units) {
   std::vector<std::int64_t> counts;
   for (const ParameterUnit& unit : units)
@@ -92,7 +92,7 @@ double slot_elements(std::span<const ParameterUnit> units) {
   return count;
 }
 
-// All that depends on the number of parameters.
+// Everything that depends on the number of parameters.
 TrainingMemory parameter_memory(const RankPlan& plan) {
   const double ranks = plan.ranks;
   const double matrices = plan.is_half ? matrix_elements(plan.parameters) : 0;
@@ -123,7 +123,7 @@ TrainingMemory parameter_memory(const RankPlan& plan) {
   return memory;
 }
 
-// The last rank's copy of the table; in the first one the message with the copy's gradient.
+// The last rank's copy of the table and its gradient; on the first rank, the message with that gradient.
 void add_borrowed_table(TrainingMemory& memory, const RankPlan& plan) {
   if (plan.pipeline == 1 || !(plan.share.is_first() || plan.share.is_last())) return;
   const auto count = static_cast<double>(plan.table_rows() * plan.config.channels);
@@ -133,7 +133,8 @@ void add_borrowed_table(TrainingMemory& memory, const RankPlan& plan) {
   if (plan.is_half) memory.half_values += count * kHalfBytes;
 }
 
-// For the rows that the head computes at a time; among ranks, all.
+// Bytes of the logits that exist at a time: the head computes some rows at a time, or all if tensor ranks divide the
+// table.
 double logits_bytes(const RankPlan& plan, std::int64_t rows) {
   if (!plan.share.is_last()) return 0;
   const DType dtype = plan.is_half ? DType::kBFloat16 : DType::kFloat32;
@@ -143,8 +144,8 @@ double logits_bytes(const RankPlan& plan, std::int64_t rows) {
   return static_cast<double>(held * plan.table_rows()) * static_cast<double>(bytes_of(dtype));
 }
 
-// Bytes per position. `C` is a row of the residual stream, `own` this rank's share of one: of its rows, with sequence
-// parallelism.
+// Bytes per position. `C` is a row of the residual stream, `own` this rank's share of it: less than `C` only with
+// sequence parallelism, which divides the rows.
 struct RowBytes {
   double C, own;
   double block;   // what a block keeps. Each norm's statistics are two numbers, attention's are one per head.
@@ -191,7 +192,7 @@ TrainingMemory memory_on_rank(const RankPlan& plan) {
   return memory;
 }
 
-// Of some ranks.
+// The memory of the rank that needs most.
 TrainingMemory most(std::span<const TrainingMemory> ranks) {
   return *std::ranges::max_element(ranks, {}, &TrainingMemory::total);
 }
@@ -202,7 +203,7 @@ std::vector<TrainingMemory> training_memory_by_stage(const TrainingPlan& plan) {
   require_valid(plan);
   std::vector<TrainingMemory> stages;
   for (int rank = 0; rank < plan.pipeline; ++rank) {
-    // Tensor rank 0 has what is added once, and the last one most rows of the table.
+    // Tensor rank 0 has the parameters that only one rank has, and the last one the most rows of the table.
     const std::array ranks{memory_on_rank(on_rank(plan, rank, 0)),
                            memory_on_rank(on_rank(plan, rank, plan.tensor - 1))};
     stages.push_back(most(ranks));

@@ -10,7 +10,7 @@
 namespace lockstep::run {
 namespace {
 
-// Accepts what `parse` does; a file that it names must be readable.
+// Accepts what `parse` accepts. If `parse` returns the name of a file, that must be readable.
 template <typename Parse>
 OptionCheck parsed_by(Parse parse) {
   return [parse](const std::string& text) -> std::string {
@@ -23,7 +23,7 @@ OptionCheck parsed_by(Parse parse) {
   };
 }
 
-// A run of any task: the required one is not known here.
+// Whether there is a run of any task in the folder; the task that the program needs is not known here.
 bool has_run(const std::filesystem::path& folder) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
@@ -47,21 +47,21 @@ OptionCheck tokenizer_spec() {
 OptionCheck readable_file_or(std::string word) {
   return [word = std::move(word)](const std::string& text) -> std::string {
     const std::string problem = text == word ? "" : readable_file()(text);
-    return problem.empty() ? "" : concat(problem, " (the only data without a file are called ", word, ")");
+    return problem.empty() ? "" : concat(problem, " (only the data called ", word, " need no file)");
   };
 }
 
 OptionCheck matmul_algorithms() {
   return [](const std::string& text) -> std::string {
     const std::string problem = text == "first" || text == "timed" ? "" : readable_file()(text);
-    return problem.empty() ? "" : concat(problem, "; use first, timed, or the file of a table");
+    return problem.empty() ? "" : concat(problem, "; use first, timed, or a file with a table of algorithms");
   };
 }
 
 OptionCheck run_folder() {
   return [](const std::string& text) -> std::string {
     if (std::filesystem::is_regular_file(std::filesystem::path(text) / "metrics.jsonl") || has_run(text)) return "";
-    return concat("'", text, "' is not the folder of a run (it has no metrics.jsonl), and there is no run in it");
+    return concat("'", text, "' is neither the folder of a run (it has no metrics.jsonl) nor a folder with runs");
   };
 }
 

@@ -34,7 +34,7 @@ struct DeviceOptions {
   bool bind_cores = false;  ///< Pins each rank to its share of the host's processors.
   /// The most memory of a rank, as parse_byte_count() reads it; empty: no limit.
   std::string memory_limit = {};
-  /// How the algorithms of matrix products on a GPU are chosen: "first", "timed", or the file of a table.
+  /// How the algorithms of matrix products on a GPU are chosen: "first", "timed", or a file with a table.
   std::string matmul_algorithms = "first";
 };
 

@@ -50,8 +50,8 @@ std::string grouped(std::int64_t count) {
 std::string short_bytes(std::int64_t bytes) {
   if (bytes < 1000) return std::to_string(bytes) + " bytes";
   const auto value = static_cast<double>(bytes);
-  if (bytes < 1'000'000) return fixed(value / 1e3, 0) + " KB";
-  if (bytes < 1'000'000'000) return fixed(value / 1e6, 1) + " MB";
+  if (bytes < 999'500) return fixed(value / 1e3, 0) + " KB";  // more would round to 1000 KB
+  if (bytes < 999'950'000) return fixed(value / 1e6, 1) + " MB";
   return fixed(value / 1e9, 1) + " GB";
 }
 

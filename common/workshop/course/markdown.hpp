@@ -1,6 +1,7 @@
 #pragma once
 /// @file
-/// Parses the parts of Markdown that the checkers need: fenced blocks, the comments that steer them, headings, links.
+/// Parses the parts of Markdown that the checkers need: fenced blocks, the comments about them, headings
+/// and links.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -69,8 +70,8 @@ struct MarkdownFile {
 /// The line index of an anchor; nothing if the file has no such anchor.
 [[nodiscard]] std::optional<std::size_t> index_of_anchor(const MarkdownFile& file, std::string_view name);
 
-/// A paragraph of Markdown as a terminal shows it: links by their text, without tags and the marks of emphasis and
-/// code.
+/// A paragraph of Markdown as plain text for a terminal: links become their text; tags and the marks of emphasis and
+/// code are dropped.
 [[nodiscard]] std::string without_markup(std::string paragraph);
 
 /// GitHub's anchor of a heading: lower case, blanks to '-', punctuation dropped.

@@ -34,9 +34,9 @@ DetectiveCase read_case(const nlohmann::json& json, const std::string& chapter) 
   each.commands = json.at("commands").get<Texts>();
   each.losses = json.value("losses", Texts{});
   each.evidence = json.at("evidence").get<Texts>();
-  const bool is_named_so = each.id.size() == 4 && each.id.substr(0, 3) == chapter.substr(0, 2) + ".";
-  if (!is_named_so) throw FormatError(concat("id is \"", each.id, "\", which is none of chapter ", chapter));
-  if (each.evidence.empty()) throw FormatError(concat(each.id, " has no evidence for those who were wrong"));
+  const bool is_of_chapter = each.id.size() == 4 && each.id.substr(0, 3) == chapter.substr(0, 2) + ".";
+  if (!is_of_chapter) throw FormatError(concat("the id \"", each.id, "\" is not one of chapter ", chapter));
+  if (each.evidence.empty()) throw FormatError(concat(each.id, " has no evidence to show after a wrong answer"));
   return each;
 }
 
@@ -70,10 +70,10 @@ std::size_t line_with(const std::string& text, const std::string& file) {
   for (std::string line; std::getline(in, line);) {
     ++number;
     if (line.find(text) == std::string::npos) continue;
-    if (found != 0) throw FormatError(concat("\"", text, "\" is in several lines"));
+    if (found != 0) throw FormatError(concat("\"", text, "\" is on several lines"));
     found = number;
   }
-  if (found == 0) throw FormatError(concat("\"", text, "\" is in no line"));
+  if (found == 0) throw FormatError(concat("\"", text, "\" is on no line"));
   return found;
 }
 
@@ -121,7 +121,8 @@ Spoiler read_spoiler(const fs::path& root, const DetectiveCase& detective_case) 
   try {
     Spoiler spoiler;
     spoiler.patch = parse_patch(read_file(folder / (detective_case.id + ".patch")));
-    if (spoiler.patch.file != detective_case.file) throw FormatError(concat("it changes ", spoiler.patch.file));
+    if (spoiler.patch.file != detective_case.file)
+      throw FormatError(concat("it changes ", spoiler.patch.file, ", not ", detective_case.file));
     read_head(spoiler, read_file(root / detective_case.file));
     if (spoiler.cause.empty() || spoiler.lines.empty() || spoiler.explanation.empty())
       throw FormatError("its head lacks the cause, the line or the explanation");

@@ -61,7 +61,7 @@ inline constexpr std::size_t kLineTolerance = 2;
 /// @throws FormatError  A cases.json is invalid; names it.
 [[nodiscard]] std::vector<DetectiveCase> read_cases(const std::filesystem::path& root);
 
-/// The case that a user means: "06.A", "6.a" or "06a". @throws UsageError  No such case; lists the existing ones.
+/// The case that a user means: "06.A", "6.a" or "06a". @throws UsageError  No such case; says how to list them.
 [[nodiscard]] const DetectiveCase& find_case(const std::vector<DetectiveCase>& cases, const std::string& word);
 
 /// Reads a case's patch. Its head is `Cause: name`, then one or more `Line: text`, with a text that occurs in exactly

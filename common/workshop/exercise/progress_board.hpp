@@ -28,7 +28,7 @@ enum class RankState : std::uint32_t {
 /// One rank's entry, written by that rank and read by the judge. The numbers are atomic, because the judge may read
 /// them at any time. `moves` is written last.
 struct RankProgress {
-  std::atomic<std::uint64_t> moves;  ///< Grows with every byte sent or received and every call entered.
+  std::atomic<std::uint64_t> moves;  ///< Grows when bytes move, and when a call begins or ends.
   std::atomic<RankState> state;
   std::atomic<std::int32_t> peer;            ///< The rank it waits for; -1: all.
   std::atomic<std::int32_t> line;            ///< Line of the call, in `file`.
@@ -61,18 +61,18 @@ class ProgressBoard {
   std::shared_ptr<RankProgress> entries_;
 };
 
-/// Enters a call on the board while it lives.
+/// Shows a call on the board for as long as this object exists.
 class ProgressEntry {
  public:
   /// @param progress  This rank's entry; null: no judge is watching. @param state  Of the call. @param peer  -1: all.
-  /// @param bytes  The call's total. @param where  The call in the learner's code.
+  /// @param bytes  The call's total. @param where  The call in the learner's code. @param operation  The collective.
   ProgressEntry(RankProgress* progress, RankState state, int peer, std::uint64_t bytes,
                 const std::source_location& where, const std::string& operation = {});
   ~ProgressEntry();
   ProgressEntry(const ProgressEntry&) = delete;
   ProgressEntry& operator=(const ProgressEntry&) = delete;
 
-  /// Adds `bytes` to those that the call has moved.
+  /// Adds `bytes` to those that the call has moved; if `is_sent`, also to those that the rank has sent.
   void advance(std::uint64_t bytes, bool is_sent);
 
  private:

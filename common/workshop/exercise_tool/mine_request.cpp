@@ -8,7 +8,8 @@
 namespace lockstep::exercise {
 namespace {
 
-// The parts of the programs are in exercises/mine: parts.cpp, stage_one.cpp, divided_layers.cpp, and the last program.
+// exercises/mine joins the files to the trainers: parts.cpp, stage_one.cpp, divided_layers.cpp, and for chapter 11 the
+// program itself.
 constexpr std::array kUsableIn06 = {"02.1", "02.2", "05.1", "06.1", "06.3", "06.4", "06.5"};
 constexpr std::array kUsableIn09 = {"09.2", "06.5"};
 constexpr std::array kUsableIn10 = {"10.1", "10.2", "10.3"};
@@ -46,7 +47,8 @@ std::string stage_in(const std::vector<std::string>& options) {
 void require_possible(const MineRequest& request) {
   const std::string command = concat("run ", request.trainer.chapter, " --mine");
   for (const char* option : {"--out", "--resume", "--compare"})
-    if (is_given(request.options, option)) throw UsageError(concat(command, " chooses ", option, " itself"));
+    if (is_given(request.options, option))
+      throw UsageError(concat(command, " chooses ", option, " itself: leave it out"));
   if (request.trainer.chapter == "09" && stage_in(request.options) != "1")
     throw UsageError(concat(command, " trains with stage 1 of ZeRO, which is what 09.2 writes: leave out --zero ",
                             stage_in(request.options)));

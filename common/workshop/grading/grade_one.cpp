@@ -45,7 +45,8 @@ struct Options {
   std::string received = "{}";
 };
 
-// Removes a folder at the end of a scope, even if a sandboxed program has changed its permissions.
+// An empty folder that is removed at the end of a scope. If that fails, for example because a sandboxed program has
+// changed permissions, `lockstep grade` removes it, or warns.
 class ScratchFolder {
  public:
   explicit ScratchFolder(fs::path path) : path_(std::move(path)) {
@@ -118,7 +119,7 @@ std::set<std::string> compare_with_manifest(const Submission& submission, const 
   return {manifest.references.begin(), manifest.references.end()};
 }
 
-// The grade if the files are our solution, so that no judge is needed. Notes anything that a person should check.
+// The grade if the files are our solution, which needs no judge. Notes anything that a person should check.
 std::optional<ExerciseGrade> grade_of_reference(const Workspace& workspace, const Exercise& exercise,
                                                 const Files& files, bool is_taken_over, StudentGrade& grade) {
   const Origin origin = origin_of(workspace.root, exercise, files, is_taken_over);
@@ -127,7 +128,7 @@ std::optional<ExerciseGrade> grade_of_reference(const Workspace& workspace, cons
         .id = exercise.id, .title = exercise.title, .max_points = exercise.points, .verdict = "REFERENCE"};
   if (origin == Origin::kUnclear)
     grade.problems.push_back(
-        concat(exercise.id, ": the code of the reference solution, but too short to say that it was copied"));
+        concat(exercise.id, ": the code of the reference solution, but too short to tell whether it was copied"));
   if (origin == Origin::kOwn && is_taken_over)
     grade.problems.push_back(concat(exercise.id, ": begun with use-reference, and changed since"));
   return std::nullopt;
@@ -160,7 +161,7 @@ HandedIn read_and_compare(const Options& options, const std::vector<Exercise>& e
   for (const std::string& refusal : submission.refusals)
     grade.problems.push_back("not taken: " + plain_text(refusal, kMostOfProblem, LineBreaks::kReplace));
   if (grade.status == "graded" && submission.files.size() <= submission.files.count(kManifestName))
-    grade.problems.emplace_back("it holds no file of these exercises");
+    grade.problems.emplace_back("it has no file of these exercises");
   return {std::move(submission.files), std::move(references)};
 }
 
@@ -198,7 +199,7 @@ StudentGrade grade_submission(const Workspace& workspace, const Options& options
 int grade_one(const Arguments& arguments) {
   Options options;
   CommandLine app("Grades one submission; started by lockstep grade.", "lockstep_grade grade-one");
-  app.add_option("--settings", options.settings, "Of the class").required();
+  app.add_option("--settings", options.settings, "The settings of the class").required();
   app.add_option("--submission", options.submission, "A zip or a folder").required();
   app.add_option("--key", options.key, "Names the results").required();
   app.add_option("--basis", options.basis, "Written into the result").required();

@@ -19,7 +19,8 @@ Manifest parse_manifest(const std::string& text) {
   try {
     const nlohmann::json json = parse_json(text);
     if (json.at("version") != kManifestVersion)
-      throw FormatError(concat(kManifestName, ": it is of another version; ", kManifestVersion, " is understood"));
+      throw FormatError(
+          concat(kManifestName, ": it has a different version; this program reads version ", kManifestVersion));
     return {.student = json.at("student"),
             .release = {json.at("release"), json.at("commit")},
             .exercises = json.at("exercises").get<std::vector<std::string>>(),

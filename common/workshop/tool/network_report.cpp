@@ -60,7 +60,7 @@ Fact host_name() {
   const int error = getaddrinfo(name.data(), nullptr, &hints, &list);
   if (error != 0) {
     return {"host name", concat("does not resolve: ", gai_strerror(error)),
-            "jobs on several machines need it: add it to /etc/hosts or DNS (a job on this machine does not)"};
+            "jobs on several machines need it: add it to /etc/hosts or DNS (jobs on this machine alone do not)"};
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(list, freeaddrinfo);
   bool is_loopback = true;
@@ -69,7 +69,7 @@ Fact host_name() {
   }
   return {
       "host name",
-      is_loopback ? "resolves to this machine's loopback address; other hosts must know it by another one" : "resolves",
+      is_loopback ? "resolves to this machine's loopback address; other hosts need a different address" : "resolves",
       ""};
 }
 
@@ -86,7 +86,7 @@ Fact open_files() {
       values.rlim_max > values.rlim_cur ? concat(", can be raised to ", limit_text(values.rlim_max)) : "";
   return {"open files", limit_text(values.rlim_cur) + more,
           values.rlim_max < kEnough
-              ? "each rank may hold a connection to each other one: root can raise the hard limit (ulimit -n 4096)"
+              ? "each rank may hold a connection to every other rank: root can raise the hard limit (ulimit -n 4096)"
               : ""};
 }
 

@@ -87,7 +87,7 @@ std::string first_complaint(const std::string& output) {
     if (line.find(mark) != std::string::npos) return line;
   }
   const std::size_t last = output.find_last_not_of('\n');
-  if (last == std::string::npos) return "the job said nothing";
+  if (last == std::string::npos) return "the job printed nothing";
   const std::size_t begin = output.rfind('\n', last);
   return output.substr(begin == std::string::npos ? 0 : begin + 1, last - (begin == std::string::npos ? -1 : begin));
 }
@@ -129,10 +129,10 @@ void note_slow(const SelfTestRun& run, const SelfTestOutcome& outcome) {
 std::string conclusion(int world_size, bool can_train, bool is_slow, double limit_s) {
   if (!can_train) return "This machine cannot train as it is: see the lines above.";
   if (is_slow)
-    return concat("This machine is too slow, or too busy, to say in ", with_digits(limit_s, 0),
-                  " s. Longer: ./lockstep doctor --test --limit ", with_digits(10 * limit_s, 0));
+    return concat("This machine is too slow, or too busy, to tell in ", with_digits(limit_s, 0),
+                  " s. Allow it more: ./lockstep doctor --test --limit ", with_digits(10 * limit_s, 0));
   return concat("This machine can train: ", world_size, world_size == 1 ? " rank" : " ranks",
-                " give the losses of one, by every required way.");
+                " give the losses of one, with every required backend.");
 }
 
 }  // namespace
@@ -213,7 +213,7 @@ int run_self_tests(int world_size, double limit_s) {
   bool can_train = true, is_slow = false;
   for (const SelfTestRun& run : self_test_runs(world_size)) {
     const double left = limit_s - stopwatch.seconds();
-    SelfTestOutcome outcome{.exit_code = kTimedOut, .last_line = "no time was left for it"};
+    SelfTestOutcome outcome{.exit_code = kTimedOut, .last_line = "there was no time left for it"};
     if (left > 1) outcome = run_self_test(run, std::min(left, kShareOfOne * limit_s));
     if (outcome.was_interrupted) return outcome.exit_code;
     if (outcome.exit_code == kTimedOut)
@@ -228,8 +228,7 @@ int run_self_tests(int world_size, double limit_s) {
     note_slow(run, outcome);
     if (outcome.exit_code == 0) continue;
     std::cout << run.title << ": " << outcome.last_line << "\n  "
-              << (outcome.exit_code == kTimedOut ? "nothing was seen to be broken: the machine is slow, or busy"
-                                                 : run.remedy)
+              << (outcome.exit_code == kTimedOut ? "nothing seems broken: the machine is slow, or busy" : run.remedy)
               << "\n";
   }
   std::cout << "\n" << conclusion(world_size, can_train, is_slow, limit_s) << "\n";

@@ -23,7 +23,7 @@ namespace lockstep::framing {
 using exercise::Link;
 
 inline constexpr std::size_t kLengthBytes = 4;                         ///< In front of each payload.
-inline constexpr std::size_t kLargestPayload = std::size_t{16} << 20;  ///< 16 MiB. A larger length is not ours.
+inline constexpr std::size_t kLargestPayload = std::size_t{16} << 20;  ///< 16 MiB. Larger lengths are refused.
 
 /// Sends one frame. Returns when the kernel has taken all of it.
 ///

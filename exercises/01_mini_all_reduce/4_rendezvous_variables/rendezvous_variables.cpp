@@ -5,7 +5,7 @@
 namespace lockstep::rendezvous {
 
 int read_number(const VariableLookup& lookup, const std::string& name, int minimum, int maximum) {
-  // TODO(01.4): refuse what is not set, is no number from end to end, or is out of range
+  // TODO(01.4): refuse what is not set, is not a number from end to end, or is out of range
   lockstep::todo("01.4 read_number");
 }
 

@@ -16,13 +16,13 @@ namespace lockstep::nccl {
 /// A part of the gradients that is reduced at once.
 struct Bucket {
   float* gradients;   ///< In device memory, [count].
-  std::size_t count;  ///< Of elements.
+  std::size_t count;  ///< Number of elements.
 };
 
 /// Two streams of the current device. Work in one of them runs in order; work in different ones runs in any order
 /// and at the same time, unless one waits for an event of the other.
 struct Streams {
-  cudaStream_t compute;        ///< In which gradients are produced, and the sums are used.
+  cudaStream_t compute;        ///< The stream in which gradients are produced and sums are used.
   cudaStream_t communication;  ///< For NCCL.
 };
 
@@ -35,7 +35,7 @@ struct Streams {
 /// @param produce       produce(k) puts the work that writes the gradients of bucket k into `streams.compute`, and
 ///                      returns at once. To be called once for each k, in order.
 /// @param communicator  Of all ranks; a blocking one.
-/// @param streams       What the caller puts into `streams.compute` afterwards finds all sums.
+/// @param streams       Work that the caller puts into `streams.compute` afterwards sees all sums.
 /// @throws ContractError, CudaError  A call of NCCL or CUDA has failed.
 void reduce_while_computing(std::span<const Bucket> buckets, const std::function<void(std::size_t bucket)>& produce,
                             ncclComm_t communicator, const Streams& streams);

@@ -15,7 +15,8 @@ namespace lockstep::ddp {
 
 using exercise::Collectives;
 
-/// A number for every bit of `values`: different bits give different fingerprints, up to a chance of 2^-64.
+/// A number that depends on every bit of `values`: different values give different fingerprints, except with a
+/// probability of about 2^-64.
 [[nodiscard]] inline std::int64_t fingerprint(std::span<const float> values) {
   std::uint64_t hash = values.size();
   for (const float value : values) hash = mix64(hash, std::bit_cast<std::uint32_t>(value));
@@ -32,20 +33,20 @@ struct Drift {
 
 /// Compares the tensors of all ranks bit for bit.
 ///
-/// @param tensors  This rank's parameters and buffers; on all ranks as many, in the same order.
+/// @param tensors  This rank's parameters and buffers; the same number on all ranks, in the same order.
 /// @param group    All ranks call this function together.
 /// @return  Nothing if all replicas are equal; else the same Drift on all ranks.
 /// @cost    8 bytes per tensor from each rank, whatever the tensors' sizes.
 [[nodiscard]] std::optional<Drift> find_drift(std::span<const std::span<const float>> tensors, Collectives& group);
 
-/// This rank's copy of the model: it subtracts the mean of all inputs so far, and predicts the dot product of the rest
-/// with its weights.
+/// This rank's copy of the model: it subtracts the mean of all inputs so far from an input, and predicts the dot
+/// product of the difference and its weights.
 struct Replica {
   std::vector<float> weight;        ///< [features], a parameter.
   std::vector<float> running_mean;  ///< [features], a *buffer*: state that is updated without a gradient.
 };
 
-/// This rank's share of a batch; as many samples on all ranks.
+/// This rank's share of a batch; the same number of samples on all ranks.
 struct Share {
   std::vector<float> inputs;   ///< [samples, features]
   std::vector<float> targets;  ///< [samples]
@@ -54,10 +55,10 @@ struct Share {
 /// The settings of one step, the same on all ranks.
 struct StepOptions {
   std::uint64_t seed;   ///< For the noise of the whole training run.
-  std::int64_t step;    ///< Number of the step: each has noise of its own.
+  std::int64_t step;    ///< Number of the step; each step has its own noise.
   float learning_rate;  ///< How far a step goes.
-  float noise;          ///< How large the noise is that is added to gradients, to get out of bad minima; 0: none.
-  float loss_limit;     ///< A step whose loss is larger is left out: there is something wrong with its batch.
+  float noise;          ///< Size of the noise that is added to gradients to escape from bad minima; 0: none.
+  float loss_limit;     ///< With a larger loss the weights stay as they are: something is wrong with the batch.
 };
 
 /// The mean of the inputs, [features].
@@ -71,7 +72,7 @@ struct StepOptions {
 /// The result of backward.
 struct LossAndGradient {
   float loss;                   ///< The mean over the samples of half the squared error.
-  std::vector<float> gradient;  ///< [features], of this mean by the weights.
+  std::vector<float> gradient;  ///< [features], of `loss` with respect to the weights.
 };
 
 /// Forward and backward of a share. @pre  It has at least one sample.
@@ -95,8 +96,7 @@ struct LossAndGradient {
 /// @param replica  Equal on all ranks before the step. @param share  This rank's samples. @param options  Of the step.
 /// @param group    All ranks call this function together.
 /// @return  The mean loss over the samples of all ranks.
-/// @post    Equal on all ranks again, bit for bit. If that loss exceeds options.loss_limit the weights are
-/// unchanged.
+/// @post    Equal on all ranks again, bit for bit. If that loss exceeds options.loss_limit, the weights are unchanged.
 [[nodiscard]] float train_step(Replica& replica, const Share& share, const StepOptions& options, Collectives& group);
 
 }  // namespace lockstep::ddp

@@ -5,7 +5,7 @@
 namespace lockstep::rendezvous {
 
 int read_number(const VariableLookup& lookup, const std::string& name, int minimum, int maximum) {
-  // SOLUTION(01.4) read_number: refuse what is not set, is no number from end to end, or is out of range
+  // SOLUTION(01.4) read_number: refuse what is not set, is not a number from end to end, or is out of range
   const std::optional<std::string> text = lookup(name);
   if (!text) throw FormatError(concat(name, " is not set; start the program with a launcher, or set it"));
   int value = 0;

@@ -27,7 +27,7 @@ Moves WindowPlan::on_fetch(std::size_t unit) {
   alive_.insert(unit);
   in_flight_.reset();  // the caller waits for it in this call, whether it is this unit or not
 
-  // After an unexpected unit nothing is known, so besides this one no other is there than the two in use.
+  // After an unexpected unit the order ends here, so nothing is prefetched.
   if (position_ < order_.size() && !alive_.contains(order_[position_])) {
     in_flight_ = moves.prefetch = order_[position_];
     alive_.insert(*in_flight_);

@@ -67,7 +67,7 @@ TEST_CASE("the culprit stands first, then the ranks that are behind, after what 
   told(0);
   told(1);
   const std::string text = launch::flight_summary(folder.path, 2);
-  CHECK_THAT(text, ContainsSubstring("  rank 3 died: its control connection closed (told to rank 0, 1)\n"));
+  CHECK_THAT(text, ContainsSubstring("  rank 3 died: its control connection closed (told to ranks 0, 1)\n"));
   CHECK_THAT(text, !ContainsSubstring("a later one"));
   CHECK(text.find("  rank 3 (the culprit):\n") < text.find("  rank 0, 6 behind:\n"));
   CHECK(text.find("  rank 0, 6 behind:\n") < text.find("  rank 2, 2 behind:\n"));
@@ -81,7 +81,7 @@ TEST_CASE("of many ranks the first are shown, and all that were told the same sh
     if (rank != 33) recorder.note_failure(33, "rank 33 died: its control connection closed");
   }
   const std::string text = launch::flight_summary(folder.path, 2, 16);
-  CHECK_THAT(text, ContainsSubstring("rank 33 died: its control connection closed (told to rank 0-32, 34-39)\n"));
+  CHECK_THAT(text, ContainsSubstring("rank 33 died: its control connection closed (told to ranks 0-32, 34-39)\n"));
   CHECK_THAT(text, ContainsSubstring("  rank 33 (the culprit):\n") && ContainsSubstring("  rank 14:\n"));
   CHECK_THAT(text, !ContainsSubstring("  rank 15:\n") && ContainsSubstring("  and 24 other ranks\n"));
 }

@@ -69,7 +69,7 @@ TEST_CASE("added_tokens.json gives a tokenizer the tokens behind its vocabulary"
   CHECK(tokenizer->decode(std::vector<std::int32_t>{256, 257}) == "th<pad>");
   CHECK(tokenizer->end_of_text() == 258);
   CHECK_THROWS_WITH(made(R"({"<pad>": 300})"), ContainsSubstring("f/added_tokens.json: '<pad>' has the number 300; the "
-                                                                 "next after the vocabulary is 257"));
+                                                                 "next number after the vocabulary is 257"));
   CHECK_THROWS_WITH(made(R"({"<pad>": 65})"), ContainsSubstring("which is that of 'A'"));
   CHECK_THROWS_WITH(made(R"(["<pad>"])"), ContainsSubstring("added_tokens.json is not an object {token: number}"));
 }

@@ -140,7 +140,8 @@ TEST_CASE("files that are not a byte-level vocabulary are refused with the reaso
   CHECK_THAT(refusal(R"({"a":0})"), ContainsSubstring("has no token for the byte 0"));
   CHECK_THAT(refusal(R"({"a":0,"b":0})"), ContainsSubstring("is not one of 0 to 1, each used once"));
   CHECK_THAT(refusal(R"({"a":5})"), ContainsSubstring("the number of token 'a' is not one of 0 to 0"));
-  CHECK_THAT(refusal(R"({"a b":0})"), ContainsSubstring("token 'a b' has a character that stands for no byte"));
+  CHECK_THAT(refusal(R"({"a b":0})"),
+             ContainsSubstring("token 'a b' is empty, or has a character that stands for no byte"));
   CHECK_THAT(refusal(byte_vocabulary({}), "#version: 0.2\na b\n"),
              ContainsSubstring("folder/merges.txt, line 2: 'a b' is not two tokens of vocab.json that make a third"));
   CHECK_THAT(refusal(byte_vocabulary({}), "ab\n"), ContainsSubstring("line 1: 'ab'"));

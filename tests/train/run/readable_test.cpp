@@ -40,6 +40,10 @@ TEST_CASE("bytes and numbers are short", "[run]") {
   CHECK(short_bytes(17) == "17 bytes");
   CHECK(short_bytes(1'115'394) == "1.1 MB");
   CHECK(short_bytes(412'000) == "412 KB");
+  CHECK(short_bytes(999'499) == "999 KB");
+  CHECK(short_bytes(999'500) == "1.0 MB");
+  CHECK(short_bytes(999'949'000) == "999.9 MB");
+  CHECK(short_bytes(999'950'000) == "1.0 GB");
   CHECK(shortest(0.001) == "0.001");
   CHECK(shortest(0.1 + 0.2) == "0.3");
   CHECK(fixed(2, 3) == "2.000");

@@ -3,7 +3,7 @@
 //
 // A block of 256 threads makes 128 x 128 elements of C. A's tile is stored transposed, so that a thread's rows are
 // contiguous, like its columns. A thread owns two groups of four rows and two of four columns, 64 apart: the 8 lanes
-// that read 16 bytes each at a time then find them in 32 different banks.
+// that are served at a time, with 16 bytes each, then read from 32 different banks.
 #include "../registry.hpp"
 #include "../warp.cuh"
 
@@ -11,8 +11,8 @@ namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE::matrix_product {
 
 constexpr int kThreads = 256, kTile = 128, kDepth = 8, kGroup = 4, kHalf = kTile / 2;
 
-// 4 more floats a row: the transposed writes of a warp, two columns of A four rows apart, then fall into different
-// banks.
+// 4 more floats a row: a warp writes to two rows of the transposed tile, four apart, and 16 places in each. With the
+// padding they are in 32 different banks.
 constexpr int kPadded = kTile + 4;
 
 // The tiles of one step of 8 along K.

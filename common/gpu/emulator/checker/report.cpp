@@ -65,12 +65,12 @@ std::string hint_of_race(const Finding& finding) {
   }
   if (!is_one_block) {
     return "blocks of one launch run in any order and at the same time. If each block should have its own elements, "
-           "check how blockIdx enters the index; else use an atomic, or split the kernel into two launches.";
+           "check how blockIdx enters the index; otherwise use an atomic, or split the kernel into two launches.";
   }
   if (is_update(finding) && has_action(finding, "read")) {
     return "two threads update one value, and an update is two steps, a read and a write. If the threads meant "
            "different values, check the index; if one step should wait for another, put a __syncthreads() between "
-           "them; else use atomicAdd, or let one thread do it.";
+           "them; otherwise use atomicAdd, or let one thread do it.";
   }
   if (has_action(finding, "read")) {
     return mentions(finding, "shared")
@@ -80,7 +80,7 @@ std::string hint_of_race(const Finding& finding) {
   }
   if (!is_update(finding)) {
     return "two threads write to one place: if one of the lines is meant to come first, put a __syncthreads() between "
-           "them; else check the index, or let one thread write, or use an atomic.";
+           "them; otherwise check the index, or let one thread write, or use an atomic.";
   }
   return "two threads write to one place: check the index, or let one thread write, or use an atomic.";
 }
@@ -181,18 +181,18 @@ std::string hint_of(const Finding& finding) {
       return "an access of 8 or 16 bytes (float2, float4) needs an address that is a multiple of its size: check the "
              "offset that was added before the cast.";
     case FindingKind::kMissingWait:
-      return "a commit and a wait for the group are missing before the read; then __syncthreads() for the other "
-             "threads. A copy that counts at an mbarrier needs a wait for its phase.";
+      return "before the read, commit the copies and wait for their group; then call __syncthreads() for the other "
+             "threads. A copy that is counted by an mbarrier needs a wait for its phase.";
     case FindingKind::kUnfinishedProduct:
-      return "products run on after their instruction: commit them, and wait for the group before the sums are used or "
-             "the tiles are overwritten; other threads know of the wait after __syncthreads() or an mbarrier.";
+      return "a product goes on after its instruction: commit it, and wait for its group before the sums are used or "
+             "the tiles are overwritten; other threads may rely on that only after __syncthreads() or an mbarrier.";
     case FindingKind::kMissingFence:
       return "copies and tensor cores see what a thread wrote to shared memory only after its fence.proxy.async, "
              "which comes before the barrier; sums need a wgmma.fence before the first product that adds to them.";
     case FindingKind::kMisusedBarrier:
-      return "one thread initialises the mbarrier, with the number of arrivals of a phase; __syncthreads() lets the "
-             "others "
-             "use it, and each phase must be waited for before the next arrival.";
+      return "one thread initialises the mbarrier with the number of arrivals per phase; then a __syncthreads() lets "
+             "the "
+             "others use it. Wait for each phase before the next arrival.";
     case FindingKind::kDivergentBarrier:
       return "every thread of the block must reach the same __syncthreads(): move it out of the condition, and do not "
              "return before it.";
@@ -219,12 +219,12 @@ std::string hint_of(const Finding& finding) {
       return "a copy from pinned memory reads it only when its turn comes: wait for the copy (cudaEventSynchronize, "
              "cudaStreamSynchronize), or use a second buffer.";
     case FindingKind::kUnorderedStreams:
-      return "record an event after the first and let the other's stream wait for it (cudaStreamWaitEvent), or use "
-             "one "
-             "stream. The default stream waits only for streams made without cudaStreamNonBlocking.";
+      return "record an event after the first of the two, and let the other's stream wait for it "
+             "(cudaStreamWaitEvent), "
+             "or use one stream. The default stream waits only for streams made without cudaStreamNonBlocking.";
     case FindingKind::kUnrecordedEvent:
-      return "cudaStreamWaitEvent waits for the event's last cudaEventRecord before it, in the order in which the host "
-             "makes the calls: record first, then wait.";
+      return "cudaStreamWaitEvent waits for the last cudaEventRecord of the event that the host has called before it: "
+             "record first, then wait.";
     case FindingKind::kIntegerOverflow:
       return "compute in 64 bits: convert one operand before the operation (static_cast<std::size_t>(row) * columns).";
     case FindingKind::kBadLaunch:

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Runs the threads of a block in turns: each runs until it must wait or ends, then the next ready one runs.
+/// Runs the threads of a block in turn: each runs until it has to wait or ends, then the next ready one runs.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -20,13 +20,13 @@ struct SuspendedThread {
   std::vector<std::uint64_t> stack;  ///< Empty if the thread has ended.
 };
 
-/// The threads of the running block, as fibers of the operating-system thread that calls resume(). This class does not
-/// know what a thread waits for: wait() suspends it, and it runs again after make_ready().
+/// The threads of the running block, as fibers of the operating-system thread that calls resume(). What a thread
+/// waits for is up to the caller: wait() suspends it, and it runs again after make_ready().
 ///
 /// Threads are identified by their rank in the block.
 class BlockThreads {
  public:
-  /// @param kernel  If it is over, no thread runs again; must outlive this.
+  /// @param kernel  Must outlive this object. Once it is over, no thread runs again.
   /// @param entry   Entry function of a fiber. It runs the current thread, then calls end_current() and pass_on(), in a
   ///                loop, and never returns.
   BlockThreads(const RunningKernel& kernel, void (*entry)()) : kernel_(kernel), pool_(entry) {}
@@ -38,7 +38,8 @@ class BlockThreads {
   /// Abandons threads that have not ended.
   void end_block();
 
-  /// Makes threads of save_threads() the block's; those that have not ended are ready. @param block  Rank in the grid.
+  /// Continues a block with what save_threads() returned; threads that have not ended are ready.
+  /// @param block  Rank in the grid.
   void restore(std::span<const SuspendedThread> threads, std::uint64_t block);
 
   /// By rank.
@@ -87,7 +88,7 @@ class BlockThreads {
   FiberPool pool_;
   FiberContext main_;
   std::vector<ThreadState> states_;
-  std::vector<ThreadRun> runs_;  ///< May be more than the block's threads, after a larger block.
+  std::vector<ThreadRun> runs_;  ///< After a larger block, more than this block's threads.
   ReadyThreads ready_;
   std::uint32_t current_ = 0;
   std::uint32_t live_ = 0;

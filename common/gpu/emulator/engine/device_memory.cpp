@@ -32,7 +32,7 @@ DeviceMemory::DeviceMemory()
   static_assert(sizeof(std::atomic<Allocation*>) == sizeof(Allocation*));
   const auto devices = static_cast<std::size_t>(std::max(1, settings().machine_devices));
   region_bytes_ = kArenaBytes / (devices + 1) / page_bytes() * page_bytes();
-  // An eighth stays free for gaps and the late reuse of addresses.
+  // An eighth stays free, for gaps and so that addresses are reused late.
   device_bytes_ = std::min(settings().device_bytes, region_bytes_ - region_bytes_ / 8);
   regions_.resize(devices + 1);
   for (std::size_t i = 0; i < regions_.size(); ++i) {
@@ -80,7 +80,8 @@ void DeviceMemory::forbid_access() {
   if (--open_count_ == 0) mapping_.close(0, closable_bytes_);
 }
 
-// Next fit: the first free extent at or after the cursor. 0 if none is large enough.
+// Next fit: takes the first free extent at or after the cursor, or else from the beginning, that is large enough.
+// Returns its offset; 0 if there is none.
 std::size_t DeviceMemory::take_extent(Region& region, std::size_t bytes) {
   auto place = region.extents.lower_bound(region.cursor);
   for (std::size_t seen = 0; seen < region.extents.size(); ++seen, ++place) {

@@ -34,8 +34,8 @@ inline constexpr std::size_t kDeviceAlignment = 512;
 
 /// The address range of all devices, and the allocations in it.
 ///
-/// Thread safety: every call from any thread. find() and alias() take no lock, so that a checker can call them for
-/// every access of a kernel.
+/// Thread safety: every call from any thread. alias() takes no lock, and find() only for an address that no block has
+/// ever covered, so that a checker can call them for every access of a kernel.
 class DeviceMemory {
  public:
   /// The instance of this process; made at the first call and never destroyed.
@@ -98,11 +98,11 @@ class DeviceMemory {
   std::size_t closable_bytes_ = 0;    // all regions except the managed one
   DoubleMapping owners_mapping_;      // zero-filled, on demand
   std::atomic<Allocation*>* owners_;  // per kDeviceAlignment bytes: the owning block, gap included
-  mutable std::mutex mutex_;          // guards all members below
+  mutable std::mutex mutex_;          // guards the three members below
   std::vector<Region> regions_;
   std::deque<Allocation> records_;
   std::map<const void*, Allocation*> live_;
-  std::mutex access_mutex_;
+  std::mutex access_mutex_;  // guards open_count_
   int open_count_ = 0;
 };
 

@@ -31,7 +31,7 @@ class RunnableSet {
     }
     return first_of(static_cast<std::uint32_t>(std::countr_zero(filled_)));
   }
-  /// Sets the contents to all places below `count`.
+  /// Sets the contents to all places below `count`, which is at most 1024.
   void fill(std::uint32_t count) noexcept {
     words_ = {};
     filled_ = 0;

@@ -25,18 +25,18 @@ struct cublasLtMatmulDescOpaque_t {
   std::uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   void* bias = nullptr;
   std::int64_t bias_stride = 0;
-  std::int32_t bias_type = -1;  // as that of D
+  std::int32_t bias_type = -1;  // -1: the type of D
   void* auxiliary = nullptr;
   std::int64_t auxiliary_leading = 0;
   std::int64_t auxiliary_stride = 0;
-  std::int32_t auxiliary_type = -1;  // as that of D
+  std::int32_t auxiliary_type = -1;  // -1: the type of D
 };
 
 namespace {
 
 using namespace lockstep::emulator;
 
-constexpr std::uint64_t kUsable = 1;  // in an algorithm's first word
+constexpr std::uint64_t kUsable = 1;  // the first word of an algorithm that can run
 
 template <typename Handle>
 cublasStatus_t create(Handle* handle) {
@@ -74,7 +74,7 @@ Factor factor(cublasLtMatmulDesc_t description, const void* address) {
   return description->pointer_mode == CUBLAS_POINTER_MODE_HOST ? Factor{*value, nullptr} : Factor{0.0F, value};
 }
 
-// The vector has an element for each row of D; for BGRADB, for each column.
+// The bias or its gradient: one element per row of D; for BGRADB, one per column.
 Matrix vector_of(const cublasLtMatmulDescOpaque_t& description, const Matrix& d) {
   const std::int64_t elements = (description.epilogue & epilogue::kSumOfB) != 0 ? d.columns : d.rows;
   return {type_or(description.bias_type, d.type),
@@ -204,8 +204,10 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
       return assign(layout->matrix.type, value, bytes);
     case CUBLASLT_MATRIX_LAYOUT_ORDER:
       status = assign(order, value, bytes);
+      if (status != CUBLAS_STATUS_SUCCESS) return status;
+      if (order != CUBLASLT_ORDER_COL && order != CUBLASLT_ORDER_ROW) return CUBLAS_STATUS_NOT_SUPPORTED;
       layout->matrix.is_row_major = order == CUBLASLT_ORDER_ROW;
-      return order == CUBLASLT_ORDER_COL || order == CUBLASLT_ORDER_ROW ? status : CUBLAS_STATUS_NOT_SUPPORTED;
+      return status;
     case CUBLASLT_MATRIX_LAYOUT_ROWS:
       return assign(layout->matrix.rows, value, bytes);
     case CUBLASLT_MATRIX_LAYOUT_COLS:
@@ -239,6 +241,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   const bool has_types =
       element_bytes(a->matrix.type) > 0 && element_bytes(b->matrix.type) > 0 && element_bytes(d->matrix.type) > 0;
   if (!has_types || !is_supported(*description)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  // Of several algorithms the first cannot run: a program must read `state`, and take the first that can.
   *returned = std::min(requested, 3);
   for (int i = 0; i < *returned; ++i) {
     const bool is_usable = i > 0 || *returned == 1;

@@ -17,7 +17,7 @@
 struct CUmemPoolHandle_st {
   int device = 0;
   std::uint64_t used = 0;
-  std::uint64_t most_used = 0, most_reserved = 0;  // since the program has last asked to count each anew
+  std::uint64_t most_used = 0, most_reserved = 0;  // since the program last reset each
   std::map<cudaMemPoolAttr, std::uint64_t> values{{cudaMemPoolReuseFollowEventDependencies, 1},
                                                   {cudaMemPoolReuseAllowOpportunistic, 1},
                                                   {cudaMemPoolReuseAllowInternalDependencies, 1},
@@ -49,7 +49,7 @@ struct Pools {
 };
 
 Pools& pools() {
-  static auto* const kPools = new Pools;  // NOLINT: never destroyed, for calls of other threads at exit
+  static auto* const kPools = new Pools;  // NOLINT: never destroyed: other threads may call at exit
   return *kPools;
 }
 
@@ -87,7 +87,8 @@ std::uint64_t& most(CUmemPoolHandle_st& pool, cudaMemPoolAttr attribute) {
 void require_attribute(cudaMemPoolAttr attribute, const void* value) {
   api_require(value != nullptr && attribute >= cudaMemPoolReuseFollowEventDependencies &&
                   attribute <= cudaMemPoolAttrUsedMemHigh,
-              cudaErrorInvalidValue, "the emulator does not know this attribute, or the pointer to its value is null");
+              cudaErrorInvalidValue,
+              "the emulator does not support this attribute, or the pointer to its value is null");
 }
 
 }  // namespace
@@ -104,7 +105,7 @@ cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
   return with_pools("cudaDeviceSetMemPool", [&](Pools& all) {
     require_device(device);
     require_pool(all, pool);
-    api_require(pool->device == device, cudaErrorInvalidValue, "the pool is of another device");
+    api_require(pool->device == device, cudaErrorInvalidValue, "the pool belongs to another device");
     all.current[static_cast<std::size_t>(device)] = pool;
   });
 }
@@ -114,7 +115,7 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* prope
     api_require(pool != nullptr && properties != nullptr, cudaErrorInvalidValue, "an argument is null");
     api_require(
         properties->allocType == cudaMemAllocationTypePinned && properties->location.type == cudaMemLocationTypeDevice,
-        cudaErrorInvalidValue, "a pool is of cudaMemAllocationTypePinned on a device");
+        cudaErrorInvalidValue, "a pool must have the type cudaMemAllocationTypePinned and be on a device");
     require_device(properties->location.id);
     auto made = std::make_unique<CUmemPoolHandle_st>();
     made->device = properties->location.id;
@@ -127,7 +128,7 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
   return with_pools("cudaMemPoolDestroy", [&](Pools& all) {
     require_pool(all, pool);
     const auto device = static_cast<std::size_t>(pool->device);
-    api_require(pool != all.defaults[device], cudaErrorInvalidValue, "a device keeps its default pool");
+    api_require(pool != all.defaults[device], cudaErrorInvalidValue, "a device's default pool cannot be destroyed");
     if (all.current[device] == pool) all.current[device] = all.defaults[device];
     std::erase_if(all.blocks, [pool](const auto& block) { return block.second.pool == pool; });
     all.all.erase(pool);
@@ -146,7 +147,7 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
       pool->values[attribute] = number;
       return;
     }
-    api_require(number == 0, cudaErrorInvalidValue, "the most that was in use can only be set to 0: counted anew");
+    api_require(number == 0, cudaErrorInvalidValue, "a high-water mark can only be set to 0, which resets it");
     most(*pool, attribute) = pool->used;
   });
 }

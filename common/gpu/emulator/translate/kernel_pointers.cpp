@@ -18,7 +18,7 @@ std::optional<std::size_t> past_void_pointer(const Stream& stream, std::size_t i
   return at + 1;
 }
 
-// Index of the first token of the expression that the cast at `index` converts to void*; nothing if it is no such cast.
+// Index of the first token of the expression that the cast at `index` converts to void*; nothing if it is not one.
 std::optional<std::size_t> cast_operand(const Stream& stream, std::size_t index) {
   if (is_mark(stream, index, "(")) {
     const auto past = past_void_pointer(stream, index + 1);

@@ -11,7 +11,7 @@ namespace lockstep::translate {
 namespace {
 
 constexpr std::size_t kLongestConfiguration = 4000;  // tokens
-constexpr std::size_t kMoreTemplateArguments = 64;   // tokens between a ">>>(" of templates and the launch's own
+constexpr std::size_t kMoreTemplateArguments = 64;   // most tokens from a >>>( of template arguments to the launch's
 
 bool is_statement_word(std::string_view word) {
   constexpr std::array<std::string_view, 8> kWords = {"if", "while", "for", "switch", "return", "else", "do", "case"};
@@ -100,13 +100,14 @@ class LaunchFinder {
     if (at == first_) fail(open, "there is no kernel before <<<");
     if (is_mark(stream_, at - 1, ">")) {
       const auto angle = opening_angle_of(stream_, at - 1, first_);
-      if (!angle || *angle == first_) fail(open, "the template arguments before <<< have no beginning");
+      if (!angle) fail(open, "the > before <<< has no matching <");
+      if (*angle == first_) fail(open, "there is no kernel before <<<");
       if (is_first) callee.arguments = count_pieces(stream_, *angle + 1, at - 1);
       at = *angle;
     }
     while (is_mark(stream_, at - 1, ")") || is_mark(stream_, at - 1, "]")) {
       const auto bracket = opening_of(stream_, at - 1, first_);
-      if (!bracket) fail(open, "the bracket before <<< has no beginning");
+      if (!bracket) fail(open, "the bracket before <<< has no opening bracket");
       is_expression = true;
       at = *bracket;
       const bool has_name =
@@ -142,13 +143,9 @@ class LaunchFinder {
 
   void check_configuration(std::size_t open, std::size_t close) const {
     const std::size_t count = count_pieces(stream_, open + 3, close);  // 3: past <<<
-    const bool is_variadic = std::any_of(
-        stream_.begin() + static_cast<std::ptrdiff_t>(open), stream_.begin() + static_cast<std::ptrdiff_t>(close),
-        [](const Token& token) { return token.text == "__VA_ARGS__" || token.text == "."; });
-    const bool is_macro = stream_[open].directive != 0 || is_variadic ||
-                          count == 1;  // one word may be a macro that expands to two arguments
-    if (count < 1 || (count < 2 && !is_macro)) {
-      fail(open, "a launch needs two values at least: <<<blocks, threads of a block>>>");
+    // One value may be a macro that expands to two.
+    if (count < 1) {
+      fail(open, "a launch needs at least two values: <<<blocks, threads per block>>>");
     }
     if (count > 4) {
       fail(open,

@@ -39,8 +39,8 @@ class DeviceStaging {
   void stage(Buffer& buffer, const Stream& producer, Content content);
 
   /// Blocks until the elements are in host memory.
-  /// @param check  Throws if waiting is useless; called repeatedly.
-  /// @throws TimeoutError  The producer is not done by `deadline`. @throws  Whatever `check` throws.
+  /// @param check  Called repeatedly while this waits; throws if there is no point in waiting any longer.
+  /// @throws TimeoutError  The producer, or the copy, is not done by `deadline`. @throws  Whatever `check` throws.
   void arrive(const Deadline& deadline, const std::function<void()>& check) const;
   /// Copies the results back and blocks until they are there. @throws  As arrive().
   void send_back(const Deadline& deadline, const std::function<void()>& check) const;

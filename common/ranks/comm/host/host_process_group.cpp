@@ -169,8 +169,8 @@ void HostProcessGroup::stage(Call& call) {
   const Device device = any.device.is_cpu() ? call.input.device : any.device;
   if (device.is_cpu()) return;
   if (!staging_streams_) staging_streams_ = std::make_shared<StagingStreams>(device);
-  require(staging_streams_->to_host.device() == device, "a group stages the memory of one device, ",
-          staging_streams_->to_host.device().name(), ", not of ", device.name());
+  require(staging_streams_->to_host.device() == device, "this group works with memory of ",
+          staging_streams_->to_host.device().name(), ", not of ", device.name(), "; use one group per device");
   const Stream& producer = call.stream != nullptr ? *call.stream : current_stream(device);
   call.staging = std::make_shared<DeviceStaging>(staging_streams_);
   using Content = DeviceStaging::Content;

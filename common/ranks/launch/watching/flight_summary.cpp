@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/number_list.hpp"
 #include "comm/flight_recorder/flight_recorder.hpp"
@@ -34,12 +35,12 @@ std::string verdicts(const FlightFiles& records) {
   }
   std::string text;
   for (const auto& [message, ranks] : told) {
-    text += concat("  ", message, " (told to rank ", list_numbers(ranks), ")\n");
+    text += concat("  ", message, " (told to ", ranks.size() == 1 ? "rank " : "ranks ", list_numbers(ranks), ")\n");
   }
   return text;
 }
 
-/// One rank's record that another one (or itself) is at fault.
+// One rank's report that another rank (or the rank itself) is at fault.
 struct Accusation {
   int witness;
   int culprit;
@@ -55,8 +56,8 @@ std::vector<Accusation> accusations_in(const FlightFiles& records) {
   return accusations;
 }
 
-// A rank that others had already blamed is no witness: it was stopped or cut off, and when it resumes it finds the
-// others gone.
+// A rank that others had already blamed is not a credible witness: it was stopped or cut off, and when it resumes it
+// finds the others gone.
 bool is_credible(const Accusation& accusation, const std::vector<Accusation>& all) {
   return std::ranges::none_of(all, [&](const Accusation& other) {
     return other.culprit == accusation.witness && other.witness != accusation.witness && other.when < accusation.when;
@@ -119,7 +120,7 @@ std::string flight_summary(const fs::path& folder, std::size_t count, std::size_
   std::size_t shown = 0;
   for (const int rank : order_of(records, culprit)) {
     if (shown++ == most_ranks) {
-      text += concat("  and ", records.of_rank.size() - most_ranks, " other ranks\n");
+      text += concat("  and ", counted(records.of_rank.size() - most_ranks, "other rank"), "\n");
       break;
     }
     const comm::FlightRecord& record = records.of_rank.at(rank);

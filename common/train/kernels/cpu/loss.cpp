@@ -13,7 +13,7 @@ namespace lockstep::kernels::cpu {
 
 namespace {
 
-constexpr std::int64_t kBlock = 1024;  // elements that one single-precision partial sum covers
+constexpr std::int64_t kBlock = 1024;  // elements that one partial sum, in the type of the arithmetic, covers
 
 template <typename S, typename T = Compute<S>>
 T largest_element(const S* values, std::int64_t count) {
@@ -90,8 +90,9 @@ void row_losses(Array losses, Array logits, ConstArray targets, double gradient_
   });
 }
 
-/// A row of some columns becomes its gradient. Exponentials are computed from the logits, so that each element is
-/// rounded once. @param target  Column; outside the row if another rank has it.
+/// Replaces this rank's columns of a row of logits by their gradient. Exponentials are computed from the logits, so
+/// that each element is rounded once. @param target  Column, counted from this rank's first; out of range if another
+/// rank has it.
 template <typename S, typename T = Compute<S>>
 void write_gradient(S* row, std::int64_t count, std::int64_t target, T largest, T factor, T gradient_scale) {
   const bool is_here = target >= 0 && target < count;

@@ -154,8 +154,8 @@ TEST_CASE("what cannot be translated is refused with its place", "[emulator]") {
   for (const Case& wrong :
        {Case{"\n k<<<1, 2;", "k.cu:2:3: error: this <<< has no >>> with the kernel's arguments"},
         Case{"<<<1, 2>>>(x);", "k.cu:1:1: error: there is no kernel before <<<"},
-        Case{"k<<<>>>(x);", "at least: <<<blocks, threads of a block>>>"},
-        Case{"k<<<1, 2, 3, 4, 5>>>(x);", "at most four values"}, Case{"k><<<1, 2>>>(x);", "have no beginning"},
+        Case{"k<<<>>>(x);", "at least two values: <<<blocks, threads per block>>>"},
+        Case{"k<<<1, 2, 3, 4, 5>>>(x);", "at most four values"}, Case{"k><<<1, 2>>>(x);", "has no matching <"},
         Case{"void f() { extern __shared__ int x; }", "declared as an array"},
         Case{"void f() { extern __shared__ int x[], y[]; }", "one extern __shared__ array"},
         Case{"extern __shared__ int x[]", "has no ;"}}) {

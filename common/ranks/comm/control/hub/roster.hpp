@@ -25,8 +25,8 @@ class Roster {
   void hear(int rank, Clock::time_point now);
   // The rank's connection is closed, whether the rank has left or died.
   void disconnect(int rank);
-  // Call at every step of the hub. After a long pause, in which the hub itself was stopped, all ranks count as heard
-  // now, so that they are not blamed for the silence.
+  // Call at every step of the hub. After a long pause, the hub itself must have been stopped: all ranks then count as
+  // just heard, so that they are not blamed for the silence.
   void note_step(Clock::time_point now);
 
   [[nodiscard]] bool is_complete() const noexcept { return joined_count_ == ranks_.size(); }  // all have joined

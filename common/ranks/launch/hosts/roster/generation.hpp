@@ -20,14 +20,14 @@ class Generation {
     std::optional<int> exit_code = {};  ///< Of its ranks; empty while they run.
   };
 
-  /// @param number  Counts from 0; -1: none has begun yet.
+  /// @param number  Counts from 0; -1: no generation has begun yet.
   explicit Generation(int number) : number_(number) {}
   /// Adds a host with the next group rank; its ranks get the next numbers.
   void add(int agent, int rank_count) { members_.push_back({agent, world_size(), rank_count}); }
 
-  /// All ranks of a host have ended.
+  /// Records that all ranks of a host have ended. @pre  The host has a part.
   void end(int agent, int exit_code);
-  /// A host is lost, and its ranks with it.
+  /// Records that a host is lost, and its ranks with it. Does nothing if the host has no part.
   void lose(int agent);
 
   [[nodiscard]] int number() const noexcept { return number_; }
@@ -46,7 +46,7 @@ class Generation {
   [[nodiscard]] bool is_ending() const;
   /// Whether the ranks of all hosts have ended.
   [[nodiscard]] bool has_ended() const;
-  /// Whether all ranks ended as after a checkpoint (kRequeueExitCode).
+  /// Whether every host's ranks ended with kRequeueExitCode, as they do after saving a checkpoint to continue from.
   [[nodiscard]] bool has_saved() const;
 
  private:
