@@ -20,8 +20,8 @@ struct SuspendedThread {
   std::vector<std::uint64_t> stack;  ///< Empty if the thread has ended.
 };
 
-/// The threads of the running block, as fibers of the operating-system thread that calls resume(). What a thread
-/// waits for is up to the caller: wait() suspends it, and it runs again after make_ready().
+/// The threads of the running block, as fibers of the operating-system thread that calls resume(). The caller decides
+/// what a thread waits for: wait() suspends it, and it runs again after make_ready().
 ///
 /// Threads are identified by their rank in the block.
 class BlockThreads {
