@@ -247,7 +247,7 @@ std::string answer_to_changed_message(const char* frame_mac) {
 
 }  // namespace
 
-TEST_CASE("with a MAC the data of a collective cannot be changed on the way; a checksum does not help",
+TEST_CASE("with a MAC the data of a collective cannot be changed on the way, and a checksum does not help",
           "[comm][multirank]") {
   CHECK(answer_to_changed_message("0") == "accepted");
   CHECK_THAT(answer_to_changed_message("1"), ContainsSubstring("rank 0") && ContainsSubstring("changed, repeated"));

@@ -159,7 +159,7 @@ TEST_CASE("frames with a MAC go both ways, and one that is changed on the way is
   CHECK_THROWS_WITH(net::receive_frame(right, limits, soon()), ContainsSubstring("changed, repeated or forged"));
 }
 
-TEST_CASE("the token of a loopback job lies in a file of this user alone; elsewhere it must be given", "[net]") {
+TEST_CASE("the token of a loopback job lies in a file of this user alone, and elsewhere it must be given", "[net]") {
   ::unsetenv("LOCKSTEP_TOKEN");
   const auto folder = std::filesystem::temp_directory_path() / ("lockstep_token_test_" + net::make_token());
   std::filesystem::create_directory(folder);
