@@ -278,6 +278,7 @@ TEST_CASE("a collective beyond the progress limit fails on every rank and names 
         [](JobContext context) {
           const int rank = context.rank;
           const auto control = context.control;
+          meet(context, "ready");  // ranks 0 and 2 enter long before either has waited for too long
           test::LineProcessGroup group(std::move(context));
           if (rank == 1) (void)control->wait_for_failure(soon());
           group.barrier().synchronize();
