@@ -6,6 +6,7 @@
 
 #include "02_ring_all_reduce/shared_memory_member.hpp"
 #include "base/error.hpp"
+#include "comm/played_ranks.hpp"
 #include "support/catch.hpp"
 #include "support/collective_elements.hpp"
 #include "support/run_ranks.hpp"
@@ -20,6 +21,7 @@ using test::Place;
 using test::run_ranks;
 using test::run_ranks_for;
 using test::soon;
+using test::stay_away;
 
 namespace {
 
@@ -204,7 +206,7 @@ TEST_CASE("a rank that stays away is named at the deadline, and interrupt() ends
   const auto outcomes = run_ranks(3, [](const JobContext& context) {
     Member member(context, Place::kPrivate);
     std::vector<float> values(1000, 1.0F);
-    if (context.rank == 2) return std::this_thread::sleep_for(1s);  // alive, but elsewhere
+    if (context.rank == 2) return stay_away(context);
     const std::jthread other([&] {
       std::this_thread::sleep_for(50ms);
       if (context.rank == 1) member.memory().interrupt();
@@ -212,7 +214,7 @@ TEST_CASE("a rank that stays away is named at the deadline, and interrupt() ends
     try {
       member.reduce(std::span(values), ReduceOp::kSum, Deadline::after(context.rank == 0 ? 200ms : 20s));
     } catch (const IoError&) {
-      std::this_thread::sleep_for(500ms);  // so that rank 0 sees no failure of this rank
+      stay_away(context);  // so that rank 0 sees no failure of this rank before its deadline
       throw;
     }
   });

@@ -8,10 +8,9 @@
 #include "02_ring_all_reduce/shared_memory/pull_collectives.hpp"
 #include "02_ring_all_reduce/shared_memory_all_reduce.hpp"
 #include "base/deadline.hpp"
+#include "support/soon.hpp"
 
 namespace lockstep::test {
-
-inline Deadline soon() { return Deadline::after(std::chrono::seconds(20)); }
 
 // Where ranks have their buffers. Mixed: odd ranks registered, even ranks private. Slots: private, and all through the
 // slots whatever their size. Mixed small: as mixed, while the private ones take their buffers for the slots'.

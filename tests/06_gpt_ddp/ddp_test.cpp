@@ -99,8 +99,9 @@ TEST_CASE("ranks that freeze different parameters are told so", "[ddp][multirank
   for (const std::string& message : messages) CHECK_THAT(message, ContainsSubstring("frozen parameter 2.weight"));
 }
 
-TEST_CASE("the wrapper is a module whose names are the wrapped one's after \"module.\"; messages keep the plain names",
-          "[ddp]") {
+TEST_CASE(
+    "the wrapper is a module whose names are the wrapped one's after \"module.\", and messages keep the plain names",
+    "[ddp]") {
   run_all(1, [&](comm::JobContext context) {
     const Group group = make_group(std::move(context));
     SmallModel model(recorded().at("parameters"));

@@ -82,7 +82,7 @@ TEST_CASE("the k-th batches of all ranks make up the k-th batch of one process",
   }
 }
 
-TEST_CASE("without set_epoch the order repeats; with it every epoch has its own", "[ddp]") {
+TEST_CASE("without set_epoch the order repeats, and with it every epoch has its own", "[ddp]") {
   DistributedSampler sampler(100, 1, 2, {.seed = 4});
   const auto first = sampler.begin_iteration();
   CHECK(sampler.begin_iteration() == first);

@@ -159,7 +159,8 @@ TEST_CASE("a rank without memory says so, and is the only one to which it happen
   CHECK_FALSE(rank_says(job, 0, "injected fault"));
 }
 
-TEST_CASE("the variable alone does it under any launcher; wrong faults end the job before it starts", "[ddp][inject]") {
+TEST_CASE("the variable alone does it under any launcher, and wrong faults end the job before it starts",
+          "[ddp][inject]") {
   const test::TemporaryFolder folder;
   const test::Finished by_variable = test::run_program(
       training(folder.path(), {}), {{"OMP_NUM_THREADS", "1"}, {"LOCKSTEP_INJECT", "rank=0 step=1 kill"}});

@@ -50,7 +50,7 @@ TEST_CASE("a job that needs more than the limit ends soon, and says who asked fo
   // Enough for the weights of tiny (3.2 MiB), not for gradients, moments and activations.
   const test::Finished job = limited_job(folder.path(), world_size, {"--memory-limit", "5MiB"});
   INFO(job.out << job.err);
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(60));
   CHECK(job.exit_code == 1);
   CHECK_THAT(job.err, ContainsSubstring("out of memory on cpu (rank ") &&
                           ContainsSubstring(" bytes were asked for (") &&

@@ -107,7 +107,7 @@ std::vector<pid_t> processes_of_rank(int rank, const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("one rank of train_gpt_ddp equals train_gpt_single bit for bit; another seed does not", "[ddp][pair]") {
+TEST_CASE("one rank of train_gpt_ddp equals train_gpt_single bit for bit, and another seed does not", "[ddp][pair]") {
   const auto baseline = losses_of(metrics_of(0));
   REQUIRE(baseline.size() == 6);
   CHECK(losses_of(metrics_of(1)) == baseline);

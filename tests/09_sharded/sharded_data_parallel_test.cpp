@@ -57,7 +57,7 @@ TEST_CASE("so they do with blocks that are computed again, and without gathering
   if (stage == 3) check_as_distributed({.world_size = 3, .prefetch = false}, stage);
 }
 
-TEST_CASE("so does stage 1 in micro-batches; stages 2 and 3 add them in another order", "[sharded][multirank]") {
+TEST_CASE("so does stage 1 in micro-batches, while stages 2 and 3 add them in another order", "[sharded][multirank]") {
   check_as_distributed({.world_size = GENERATE(2, 3), .parts = 2}, 1);
   const int stage = GENERATE(2, 3);
   check_near_distributed({.world_size = 2, .parts = 2}, stage);

@@ -116,7 +116,7 @@ TEST_CASE("options reach the program's variables, and those left out keep theirs
   CHECK_FALSE(options.is_link_given);
 }
 
-TEST_CASE("of an option given twice the last one counts; lists of paths grow, and paths may have commas", "[base]") {
+TEST_CASE("of an option given twice the last one counts, lists of paths grow, and paths may have commas", "[base]") {
   Options options;
   CHECK(read(options, {"--seconds", "1", "--seconds", "2", "--runs", "a,b", "--runs", "c"}).exit_code == std::nullopt);
   CHECK(options.seconds == 2);
@@ -160,7 +160,7 @@ TEST_CASE("help shows the defaults", "[base]") {
   CHECK_THAT(outcome.errors, !ContainsSubstring("nothing"));
 }
 
-TEST_CASE("an exception becomes one line and status 1; otherwise the body's result is the program's", "[base]") {
+TEST_CASE("an exception becomes one line and status 1, and otherwise the body's result is the program's", "[base]") {
   lockstep::CommandLine app("A program");
   const char* const argv[] = {"/somewhere/server", "--help"};
   const Captured errors(std::cerr);

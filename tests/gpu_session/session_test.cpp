@@ -144,7 +144,7 @@ TEST_CASE("a machine without NVIDIA's libraries is told which, and where they we
   CHECK_THAT(finished.err, ContainsSubstring(machine.libraries().string()));
 }
 
-TEST_CASE("a step that hangs or skips costs itself; cases are counted; what passed is not done again", "[gpu]") {
+TEST_CASE("a step that hangs or skips costs itself, cases are counted, and what passed is not done again", "[gpu]") {
   Machine machine;
   machine.require_python();
   machine.add_test("hanging_kernels_test", "sleep 1000");

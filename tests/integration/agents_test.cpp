@@ -45,6 +45,8 @@ void require_made_links() {
   if (!reason.empty()) test::skip("links that are slow or lose packets: " + reason);
 }
 
+// Has a training run still be going on when the test gets round to doing something to it.
+const std::string kSlowSteps = "rank=0 step=1 slow=0.3s";
 const test::LinkQuality kLossy{.delay = 2ms, .bytes_per_second = 100e6, .lose_one_in = 200};
 const test::LinkQuality kSlow{.delay = 10ms, .bytes_per_second = 25e6};
 
@@ -267,7 +269,7 @@ TEST_CASE("a job that may restart ends with the losses of one that nothing happe
   const auto expected = training.reference();
   REQUIRE(expected.size() == 12);
   const Hosts hosts(2);
-  const Job job(hosts, {"--nnodes", "2", "--max-restarts", "2"}, training.program("restarted"));
+  const Job job(hosts, {"--nnodes", "2", "--max-restarts", "2", "--inject", kSlowSteps}, training.program("restarted"));
   const auto first = job.start(0, 2);
   auto second = job.start(1, 2);
   REQUIRE(first->wait_for_output("step  3/12", 100s));
@@ -300,7 +302,7 @@ TEST_CASE("of four hosts with a lossy and a slow link, one is lost: the others n
   const auto expected = training.reference();
   REQUIRE(expected.size() == 12);
   const Hosts hosts(4, {{2, kLossy}, {3, kSlow}});
-  const Job job(hosts, {"--nnodes", "4", "--max-restarts", "2"}, training.program("four"));
+  const Job job(hosts, {"--nnodes", "4", "--max-restarts", "2", "--inject", kSlowSteps}, training.program("four"));
   std::vector<std::unique_ptr<Subprocess>> launchers;
   for (int host = 0; host < 4; ++host) launchers.push_back(job.start(host, 1));
   REQUIRE(launchers[0]->wait_for_output("step  3/12", 150s));
@@ -338,7 +340,7 @@ TEST_CASE("hosts that come and go change neither the batches nor, beyond roundin
   const auto expected = training.reference();
   REQUIRE(expected.size() == 12);
   const Hosts hosts(3);
-  const Job job(hosts, {"--nnodes", "2:3"}, training.program("elastic"));
+  const Job job(hosts, {"--nnodes", "2:3", "--inject", kSlowSteps}, training.program("elastic"));
   const auto first = job.start(0, 1), second = job.start(1, 1);
   REQUIRE(first->wait_for_output("step  2/12", 150s));  // after the last call for the third host
   const auto third = job.start(2, 1);

@@ -125,9 +125,10 @@ ends_with 0 far -- "${training[@]}" --out far
 is_as_alone far
 nothing_left far
 
-# --- A host whose connection is cut comes back, and the job goes on.
+# --- A host whose connection is cut comes back, and the job goes on. Slow steps see to it that it still runs by then.
 printf 'node1 slots=2\nnode2 slots=2\n' >hosts
-begin restarted --max-restarts 2 -- "${training[@]}" --out restarted
+slow=(--inject 'rank=0 step=1 slow=0.1s')
+begin restarted --max-restarts 2 "${slow[@]}" -- "${training[@]}" --out restarted
 wait_for "the first steps" grep -q 'step  4/40' restarted.out
 pkill -KILL -f "sshd: root@notty" || fail "there is no connection to cut"
 wait "$launcher" || fail "restarted ended with $?"
@@ -137,7 +138,7 @@ is_as_alone restarted
 nothing_left restarted
 
 # --- So does one that was unplugged.
-begin replugged --max-restarts 2 -- "${training[@]}" --out replugged
+begin replugged --max-restarts 2 "${slow[@]}" -- "${training[@]}" --out replugged
 wait_for "the first steps" grep -q 'step  4/40' replugged.out
 ip link set cable down
 wait_for "the loss of node2" grep -q 'host node2 (node rank 1) is lost' replugged.err

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,7 +21,8 @@ namespace {
 
 using namespace lockstep;
 
-constexpr int kRoundsOfFinite = 200;
+// Of 2 ms each, by task; the others go on until something goes wrong.
+const std::map<std::string, int> kRounds = {{"finite", 200}, {"long", 1500}};
 
 [[noreturn]] void stay_away() {
   while (true) pause();
@@ -32,13 +34,14 @@ int run_rank(const std::string& task, int victim) {
   const comm::JobContext job = comm::rendezvous("env://");
   const auto group = backend::make_process_group("auto", job);
   std::vector<float> values(100'000, 1.0F);
-  for (int round = 0; task != "finite" || round < kRoundsOfFinite; ++round) {
+  const auto rounds = kRounds.find(task);
+  for (int round = 0; rounds == kRounds.end() || round < rounds->second; ++round) {
     group->all_reduce(comm::host_buffer(std::span(values)), comm::ReduceOp::kMean).synchronize();
     if (round == 0)
       std::cout << "ready pid " << getpid() << " store " << environment::get("LOCKSTEP_STORE").value_or("none")
                 << std::endl;
     if (task == "late" && is_victim && round == 5) throw Error("this rank's own error");
-    if (task == "finite") std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    if (rounds != kRounds.end()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     if (task == "disagree" && is_victim && round == 5)
       group->broadcast(comm::host_buffer(std::span(values)), 0).synchronize();
   }

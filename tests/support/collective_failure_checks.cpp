@@ -4,9 +4,11 @@
 #include <stdexcept>
 #include <thread>
 
+#include "comm/control/control_plane.hpp"
 #include "support/catch.hpp"
 #include "support/collective_elements.hpp"
 #include "support/every_collective_checks.hpp"
+#include "support/soon.hpp"
 
 namespace lockstep::test {
 namespace {
@@ -260,9 +262,10 @@ void check_rank_0_leaves(const GroupFactory& make_group, bool names_peer) {
 
 void check_deadline(const GroupFactory& make_group) {
   const auto outcomes = run_ranks(3, [&](JobContext context) {
+    const auto control = context.control;
     const auto group = make_group(std::move(context));
-    if (group->rank() == 2) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(600));  // alive, but busy elsewhere
+    if (group->rank() == 2) {  // alive, but busy elsewhere until the others have given up
+      (void)control->wait_for_failure(soon());
       return;
     }
     std::vector<float> values(10, 1.0F);

@@ -76,6 +76,6 @@ bool signal_process(pid_t pid, int signal);
 /// Waits until none of the processes runs any more (it may still wait to be reaped).
 /// @return  Those that still run after `limit`.
 [[nodiscard]] std::vector<pid_t> wait_until_gone(std::vector<pid_t> pids,
-                                                 std::chrono::milliseconds limit = std::chrono::seconds(5));
+                                                 std::chrono::milliseconds limit = std::chrono::seconds(20));
 
 }  // namespace lockstep::test

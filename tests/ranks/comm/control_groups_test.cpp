@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "base/error.hpp"
 #include "comm/control/control_plane.hpp"
@@ -44,6 +45,14 @@ void meet(const JobContext& context, const std::string& where) {
   }
 }
 
+// Until standard error has the text.
+void wait_until_said(const test::CapturedStderr& captured, const std::string& text) {
+  for (const auto deadline = soon(); captured.text().find(text) == std::string::npos;) {
+    if (deadline.has_expired()) throw TimeoutError("nobody says " + text);
+    std::this_thread::sleep_for(5ms);
+  }
+}
+
 comm::JobLimits quick_reports() {
   comm::JobLimits limits = test::test_limits();
   limits.progress_report = 200ms;
@@ -69,10 +78,10 @@ TEST_CASE("different collectives in a group of some ranks are a mismatch", "[com
   const auto failures = run_ranks_for<Failure>(5, [](JobContext context) {
     enter(context, 0, all_reduce(0));
     context.control->note(0, all_reduce(0), comm::CallStep::kEnded);
-    if (context.rank >= 2) {
-      context.control->register_group(7, {4, 2, 3});
-      enter(context, 7, all_reduce(0, context.rank == 3 ? 5 : 4));
-    }
+    if (context.rank >= 2) context.control->register_group(7, {4, 2, 3});
+    if (context.rank == 2 || context.rank == 4) enter(context, 7, all_reduce(0, 4));
+    meet(context, "entered");  // against one rank alone rank 3 would be no outlier
+    if (context.rank == 3) enter(context, 7, all_reduce(0, 5));
     return verdict(context);
   });
   for (const Failure& failure : failures) {
@@ -212,10 +221,12 @@ TEST_CASE("a message that takes long is reported with what the peer is doing, on
     const test::CapturedStderr captured;
     (void)run_ranks_for<int>(
         3,
-        [](JobContext context) {
-          if (context.rank == 1) context.control->note(0, message(Collective::kSend, 4, 2), comm::CallStep::kStarted);
+        [&](JobContext context) {
           if (context.rank == 2) enter(context, 0, all_reduce(3));
-          (void)context.control->wait_for_failure(Deadline::after(900ms));
+          meet(context, "entered");
+          if (context.rank == 1) context.control->note(0, message(Collective::kSend, 4, 2), comm::CallStep::kStarted);
+          wait_until_said(captured, "waits for rank 2");
+          (void)context.control->wait_for_failure(Deadline::after(kLongEnough));  // for a second report
           context.control->note(0, message(Collective::kSend, 4, 2), comm::CallStep::kEnded);
           context.control->note(0, all_reduce(0), comm::CallStep::kEnded);
           meet(context, "end");
@@ -267,6 +278,7 @@ TEST_CASE("a collective beyond the progress limit fails on every rank and names 
         [](JobContext context) {
           const int rank = context.rank;
           const auto control = context.control;
+          meet(context, "ready");  // ranks 0 and 2 enter long before either has waited for too long
           test::LineProcessGroup group(std::move(context));
           if (rank == 1) (void)control->wait_for_failure(soon());
           group.barrier().synchronize();
@@ -307,7 +319,7 @@ TEST_CASE("SIGUSR1 makes each rank say what it is in, and what came before", "[c
       control.note(0, all_reduce(7), comm::CallStep::kStarted);
       meet(context, "ready");
       if (context.rank == 0) ::kill(::getpid(), SIGUSR1);
-      std::this_thread::sleep_for(kLongEnough);
+      wait_until_said(captured, concat("rank ", context.rank, ": SIGUSR1: all_reduce #7"));
       meet(context, "end");
       return 0;
     });

@@ -88,7 +88,7 @@ TEST_CASE("strangers of every kind, and a thousand of them, leave the hub and th
 
 TEST_CASE("a process that is out of descriptors keeps its heartbeats, and accepts again later", "[comm][multirank]") {
   comm::JobLimits limits = test::test_limits();
-  limits.liveness = 1s;
+  limits.liveness = 2s;
   const auto run = [](const JobContext& context) {
     if (context.rank == 1) return (void)context.store->get("done", soon());
     const auto hub = net::SocketAddress::parse(context.store->get("generation/0/control/address", soon()));
@@ -103,7 +103,7 @@ TEST_CASE("a process that is out of descriptors keeps its heartbeats, and accept
       for (const UniqueFd& stranger : strangers) {
         if (::connect(stranger.get(), reinterpret_cast<sockaddr*>(&raw), sizeof raw) != 0) throw IoError("", errno);
       }
-      std::this_thread::sleep_for(2500ms);
+      std::this_thread::sleep_for(5s);
     }
     if (!hub_answers(hub)) throw Error("the hub does not answer");
     context.store->set("done", "");

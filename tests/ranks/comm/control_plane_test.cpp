@@ -164,9 +164,9 @@ net::StreamSocket connect_as(int rank, const JobContext& context, const net::Soc
 
 TEST_CASE("ranks that do not join in time are named to all that have", "[comm][multirank]") {
   const auto outcomes = test::run_ranks(2, [](JobContext context) {
-    context.world_size = 3;  // the third never comes
-    context.generation = 1;  // a control plane of its own
-    const ControlPlane control(context, Deadline::after(300ms));
+    context.world_size = 3;                                    // the third never comes
+    context.generation = 1;                                    // a control plane of its own
+    const ControlPlane control(context, Deadline::after(2s));  // both have come by then
   });
   for (const auto& outcome : outcomes) {
     CHECK(outcome.is<TimeoutError>());
@@ -218,7 +218,7 @@ TEST_CASE("waiting for a rank's word ends with its failure, or names what was wa
 
   const auto in_vain = test::run_ranks(3, [](JobContext context) {
     if (context.rank == 2) return (void)context.control->wait_for_failure(soon());  // alive, and makes no group
-    context.limits.join = 300ms;
+    context.limits.join = 1s;
     const test::LineProcessGroup group(context);  // rank 0 waits for rank 2, rank 1 only for rank 0
     if (const auto failure = context.control->wait_for_failure(soon())) {
       std::rethrow_exception(to_exception(*failure, ""));

@@ -29,16 +29,21 @@ struct Pair {
   int peer;
 };
 
+// All ranks wait for each other, by the store alone.
+void meet(const JobContext& context) {
+  context.store->add("met", 1);
+  for (const auto deadline = test::soon(); context.store->add("met", 0) < context.world_size;) {
+    if (deadline.has_expired()) throw TimeoutError("ranks did not meet");
+    std::this_thread::sleep_for(5ms);
+  }
+}
+
 // The message to all ranks after rank 1's deadline has passed, while rank r is in pairs[r].
 std::vector<Failure> verdicts(const std::vector<Pair>& pairs) {
   return run_ranks_for<Failure>(static_cast<int>(pairs.size()), [&](JobContext context) {
     const Pair& own = pairs[static_cast<std::size_t>(context.rank)];
     context.control->note(0, message(own.direction, 0, own.peer), comm::CallStep::kStarted);
-    context.store->add("entered", 1);
-    for (const auto deadline = test::soon(); context.store->add("entered", 0) < context.world_size;) {
-      if (deadline.has_expired()) throw TimeoutError("ranks did not meet");
-      std::this_thread::sleep_for(5ms);
-    }
+    meet(context);
     if (context.rank == 1) context.control->abort({comm::FailureKind::kTimeout, -1, "rank 1: past its deadline"});
     return test::verdict(context);
   });
@@ -76,6 +81,7 @@ TEST_CASE("two ranks that send much before they receive are told of group_start(
     test::LineProcessGroup line(std::move(context));
     comm::ProcessGroup& group = line;
     std::vector<std::int64_t> own(kCount, group.rank()), theirs(kCount);
+    meet(group.context());  // the deadline begins once both can send
     comm::CollectiveOptions options;
     if (!is_grouped) options.deadline = Deadline::after(700ms);
     if (is_grouped) group.group_start();

@@ -172,7 +172,7 @@ TEST_CASE("waiting for a call of an open group is refused, and drops the group",
 
 TEST_CASE("thousands of split groups leave no trace, neither here nor at the hub", "[comm][multirank]") {
   comm::JobLimits limits = test::test_limits();
-  limits.liveness = 1s;  // a heartbeat every 200 ms
+  limits.liveness = 2s;  // a heartbeat every 400 ms
   const auto outcomes = run_ranks(
       2,
       [](JobContext context) {
@@ -182,7 +182,7 @@ TEST_CASE("thousands of split groups leave no trace, neither here nor at the hub
           const auto alone = group.split(group.rank());
           for (int call = 0; call < 8; ++call) alone->barrier({.run_on = comm::RunOn::kCaller}).synchronize();
         }
-        if (const auto failure = control->wait_for_failure(Deadline::after(600ms))) throw Error(failure->message);
+        if (const auto failure = control->wait_for_failure(Deadline::after(1200ms))) throw Error(failure->message);
         group.monitored_barrier(10s);
         control->abort({comm::FailureKind::kTimeout, -1, "where are you"});
         if (const auto failure = control->wait_for_failure(Deadline::after(10s))) throw Error(failure->message);

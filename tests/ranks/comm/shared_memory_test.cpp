@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "comm/played_ranks.hpp"
 #include "comm/registered_memory.hpp"
 #include "comm/shared_memory/shared_file.hpp"
 #include "net/guarded_listener.hpp"
@@ -28,6 +29,7 @@ using test::run_ranks;
 using test::run_ranks_for;
 using test::shared_memory_of;
 using test::soon;
+using test::stay_away;
 
 namespace {
 
@@ -192,12 +194,9 @@ TEST_CASE("a rank that dies before it has the file is named", "[comm][multirank]
 
 TEST_CASE("a rank that stays away is named at the deadline", "[comm][multirank]") {
   const auto outcomes = run_ranks(3, [](const JobContext& context) {
-    if (context.rank == 2) {
-      std::this_thread::sleep_for(1s);  // alive, but elsewhere
-      return;
-    }
+    if (context.rank == 2) return stay_away(context);
     // Rank 0 gives up first: what rank 1 sees then is that failure.
-    (void)comm::make_shared_memory(context, "test", Deadline::after(context.rank == 0 ? 300ms : 20s));
+    (void)comm::make_shared_memory(context, "test", Deadline::after(context.rank == 0 ? 1s : 20s));
   });
   CHECK(outcomes[0].is<TimeoutError>());
   CHECK(outcomes[1].is<TimeoutError>());
@@ -206,7 +205,7 @@ TEST_CASE("a rank that stays away is named at the deadline", "[comm][multirank]"
   const auto later = run_ranks(2, [](const JobContext& context) {
     const auto memory = shared_memory_of(context);
     if (context.rank == 0) (void)memory->grow(1000, Deadline::after(200ms));
-    if (context.rank == 1) std::this_thread::sleep_for(1s);
+    if (context.rank == 1) stay_away(context);
   });
   CHECK(later[0].is<TimeoutError>());
   CHECK_THAT(later[0].message(), ContainsSubstring("rank 1 did not arrive"));
@@ -215,7 +214,7 @@ TEST_CASE("a rank that stays away is named at the deadline", "[comm][multirank]"
 TEST_CASE("interrupt() ends a wait", "[comm][multirank]") {
   const auto outcomes = run_ranks(2, [](const JobContext& context) {
     const auto memory = shared_memory_of(context);
-    if (context.rank == 1) return std::this_thread::sleep_for(1s);
+    if (context.rank == 1) return stay_away(context);
     const std::jthread other([&] {
       std::this_thread::sleep_for(100ms);
       memory->interrupt();

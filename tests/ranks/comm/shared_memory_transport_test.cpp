@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "comm/fingerprint.hpp"
+#include "comm/played_ranks.hpp"
 #include "shared_memory_ranks.hpp"
 #include "support/catch.hpp"
 #include "transport_checks.hpp"
@@ -18,6 +19,7 @@ using test::run_ranks;
 using test::run_ranks_for;
 using test::shared_memory_of;
 using test::soon;
+using test::stay_away;
 
 TEST_CASE("messages through shared memory arrive whole and in order, all ranks sending at once", "[comm][multirank]") {
   for (const int world_size : {2, 3, 5, 8}) {
@@ -100,7 +102,7 @@ TEST_CASE("a message of another size, or of another collective, is an error", "[
 TEST_CASE("waiting for a message or for room ends at the deadline", "[comm][multirank]") {
   const auto full = run_ranks(2, [](const JobContext& context) {
     SharedMemoryTransport transport(shared_memory_of(context), soon());
-    if (context.rank == 0) return std::this_thread::sleep_for(600ms);
+    if (context.rank == 0) return stay_away(context);
     const std::vector<std::byte> content(1 << 20);
     transport.send(0, header_of(0), content, soon());
     transport.flush(Deadline::after(100ms));
@@ -110,7 +112,7 @@ TEST_CASE("waiting for a message or for room ends at the deadline", "[comm][mult
 
   const auto silent = run_ranks(2, [](const JobContext& context) {
     SharedMemoryTransport transport(shared_memory_of(context), soon());
-    if (context.rank == 1) return std::this_thread::sleep_for(600ms);
+    if (context.rank == 1) return stay_away(context);
     std::vector<std::byte> content(10);
     transport.receive(1, header_of(0), content, Deadline::after(200ms));
   });
@@ -135,7 +137,7 @@ TEST_CASE("an interrupt ends a wait for a message", "[comm][multirank]") {
   const auto outcomes = run_ranks(2, [](const JobContext& context) {
     SharedMemoryTransport transport(shared_memory_of(context), soon());
     std::vector<std::byte> content(10);
-    if (context.rank == 1) return std::this_thread::sleep_for(600ms);  // alive, but elsewhere
+    if (context.rank == 1) return stay_away(context);
     const std::jthread other([&] {
       std::this_thread::sleep_for(50ms);
       transport.interrupt();

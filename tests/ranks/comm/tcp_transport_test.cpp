@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "comm/played_ranks.hpp"
 #include "comm/transport_checks.hpp"
 #include "net/bytes.hpp"
 #include "store/store.hpp"
@@ -19,6 +20,7 @@ using test::header_of;
 using test::run_ranks;
 using test::run_ranks_for;
 using test::soon;
+using test::stay_away;
 
 namespace {
 
@@ -102,7 +104,7 @@ TEST_CASE("the first use of a pair ends at the call's deadline, and names the pa
     TcpTransport transport(context, "test", {}, soon());
     std::vector<std::byte> room(8);
     if (context.rank != late) transport.receive(late, header_of(0), room, Deadline::after(300ms));
-    std::this_thread::sleep_for(500ms);  // alive, but elsewhere
+    stay_away(context);
   });
   const auto& waiting = outcomes[static_cast<std::size_t>(1 - late)];
   CHECK(waiting.is<TimeoutError>());
@@ -114,7 +116,7 @@ TEST_CASE("a silent peer is named with the amounts at the deadline", "[comm][mul
     TcpTransport transport(context, "test", {1 - context.rank}, soon());
     std::vector<std::byte> room(1000);
     if (context.rank == 0) transport.receive(1, header_of(0), room, Deadline::after(100ms));
-    std::this_thread::sleep_for(300ms);  // connected, and saying nothing
+    stay_away(context);  // connected, and saying nothing
   });
   CHECK(outcomes[0].is<TimeoutError>());
   CHECK_THAT(outcomes[0].message(), ContainsSubstring("rank 1") && ContainsSubstring("0 of 1064 bytes received"));
@@ -245,7 +247,7 @@ std::string answer_to_changed_message(const char* frame_mac) {
 
 }  // namespace
 
-TEST_CASE("with a MAC the data of a collective cannot be changed on the way; a checksum does not help",
+TEST_CASE("with a MAC the data of a collective cannot be changed on the way, and a checksum does not help",
           "[comm][multirank]") {
   CHECK(answer_to_changed_message("0") == "accepted");
   CHECK_THAT(answer_to_changed_message("1"), ContainsSubstring("rank 0") && ContainsSubstring("changed, repeated"));

@@ -26,17 +26,20 @@ using std::chrono::milliseconds;
 
 constexpr int kCulprit = 1;
 
-void fail(const std::string& how) {
+constexpr auto kLongEnough = std::chrono::seconds(8);  // for the others to have had enough
+
+void fail(const comm::JobContext& job, const std::string& how) {
   if (how == "kill") raise(SIGKILL);
   if (how == "throw") throw std::runtime_error("out of luck");
-  if (how == "deadline") std::this_thread::sleep_for(milliseconds(1500));  // alive, but elsewhere
+  // Alive, but elsewhere until the others have given up.
+  if (how == "deadline") (void)job.control->wait_for_failure(Deadline::after(kLongEnough));
 }
 
 void reduce_until_it_fails(const comm::JobContext& job, const std::string& how) {
   const auto group = mpi_backend::make_mpi_process_group(job);
   std::vector<float> values(200'000);
   for (int round = 0; round < 1000; ++round) {
-    if (job.rank == kCulprit && round == 20) fail(how);
+    if (job.rank == kCulprit && round == 20) fail(job, how);
     comm::CollectiveOptions options;
     if (how == "deadline") options.deadline = Deadline::after(milliseconds(500));
     std::size_t count = round % 2 == 0 ? 10 : values.size();
@@ -54,7 +57,6 @@ comm::JobContext join(const std::string& how, int process) {
 }
 
 void run_process(const std::string& how, int process) {
-  constexpr auto kLongEnough = std::chrono::seconds(8);  // for the others to have had enough
   if (process == kCulprit && how == "outside") return std::this_thread::sleep_for(kLongEnough);
   const comm::JobContext job = join(how, process);
   if (process == kCulprit && how == "absent") {
@@ -83,7 +85,7 @@ std::string error_of(const std::function<void()>& body) {
 void write_and_wait(const std::filesystem::path& folder, int rank, int world_size, const std::string& text) {
   std::ofstream(folder / (std::to_string(rank) + ".part")) << text;
   std::filesystem::rename(folder / (std::to_string(rank) + ".part"), folder / std::to_string(rank));
-  for (const auto limit = Deadline::after(std::chrono::seconds(5)); !limit.has_expired();) {
+  for (const auto limit = Deadline::after(std::chrono::seconds(20)); !limit.has_expired();) {
     int missing = 0;
     for (int peer = 0; peer < world_size; ++peer) {
       if (peer != kCulprit && !std::filesystem::exists(folder / std::to_string(peer))) ++missing;

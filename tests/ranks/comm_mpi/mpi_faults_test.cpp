@@ -60,16 +60,16 @@ TEST_CASE("ranks of MPI that disagree are told who did what", "[mpi][multirank]"
 }
 
 TEST_CASE("a rank that makes no group of MPI is named by the others", "[mpi][multirank]") {
-  for (const std::string& error : errors_when_rank_1("absent", "2")) {
+  for (const std::string& error : errors_when_rank_1("absent", "3")) {
     CHECK_THAT(error, Catch::Matchers::StartsWith("TimeoutError: "));
-    CHECK_THAT(error, ContainsSubstring("waiting for rank 1 to make its group of MPI: not within 2."));
+    CHECK_THAT(error, ContainsSubstring("waiting for rank 1 to make its group of MPI: not within 3."));
   }
 }
 
 TEST_CASE("a process of mpirun that never calls MPI keeps nobody waiting without a limit", "[mpi][multirank]") {
-  for (const std::string& error : errors_when_rank_1("outside", "2")) {
+  for (const std::string& error : errors_when_rank_1("outside", "3")) {
     CHECK_THAT(error, Catch::Matchers::StartsWith("TimeoutError: "));
-    CHECK_THAT(error, ContainsSubstring("MPI_Init_thread has not returned for 2."));
+    CHECK_THAT(error, ContainsSubstring("MPI_Init_thread has not returned for 3."));
   }
 }
 

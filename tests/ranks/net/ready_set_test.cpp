@@ -46,7 +46,7 @@ TEST_CASE("a set tells which connections can be read, until they have been", "[n
   CHECK(taken(set).empty());
 }
 
-TEST_CASE("room to write is waited for only if that is wanted; an end is always told", "[net]") {
+TEST_CASE("room to write is waited for only if that is wanted, and an end is always told", "[net]") {
   ReadySet set;
   test::LoopbackPair pair = test::connect_pair();
   set.add(pair.left.fd(), 7);

@@ -30,7 +30,7 @@ struct RunningServer {
 
 }  // namespace
 
-TEST_CASE("a client that sends nonsense after its handshake is cut off; the others are not", "[store]") {
+TEST_CASE("a client that sends nonsense after its handshake is cut off, and the others are not", "[store]") {
   const RunningServer fixture;
   const auto honest = fixture.client();
   auto socket = net::connect_authenticated(fixture.server.address(), fixture.token, {net::Role::kStore, 0, 1, 0},

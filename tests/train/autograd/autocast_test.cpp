@@ -25,7 +25,7 @@ double to_double(float value) { return static_cast<double>(value); }
 
 }  // namespace
 
-TEST_CASE("autocast computes activations in bfloat16; losses, parameters and their gradients stay float32",
+TEST_CASE("autocast computes activations in bfloat16, and losses, parameters and their gradients stay float32",
           "[autograd][bf16]") {
   const Variable table = float_parameter({7, 8}, 1, "table"), positions = float_parameter({5, 8}, 2, "positions");
   const Variable gain = float_parameter({8}, 3, "gain"), bias = float_parameter({8}, 4, "bias");

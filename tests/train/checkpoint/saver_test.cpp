@@ -261,20 +261,13 @@ TEST_CASE("an error in the last save comes out of finish, or is logged where nob
 TEST_CASE("a disk that does not answer is an error after a while, and the thread that waits for it does no harm",
           "[checkpoint]") {
   const test::TemporaryFolder root;
-  std::promise<void> gate;
-  const std::shared_future<void> answered = gate.get_future().share();
-  std::atomic<bool> is_hanging = true;
-  Saver saver(root.path(),
-              {.on_save_step =
-                   [answered, &is_hanging](std::string_view step) {
-                     if (is_hanging && step == "optimizer") answered.wait_for(kLimit);
-                   }},
-              SaveMode::kBackground, std::chrono::milliseconds(20));
+  HangingDisk disk;
+  Saver saver(root.path(), disk.options(), SaveMode::kBackground, std::chrono::milliseconds(20));
   saver.save(1, contents_of(1), state_of(1));
+  disk.wait_until_reached();
   CHECK_THROWS_WITH(saver.finish(),
                     ContainsSubstring("the checkpoint of step 1") && ContainsSubstring("is not on disk"));
-  is_hanging = false;
-  gate.set_value();
+  disk.answer();
   const auto begin = std::chrono::steady_clock::now();
   const fs::path left = root / ".incomplete_step_00000001";
   while (fs::exists(left) && std::chrono::steady_clock::now() - begin < kLimit) std::this_thread::yield();

@@ -39,7 +39,7 @@ TEST_CASE("a token sample reads T tokens and predicts each one's follower", "[da
   CHECK(batch.sample_ids.span<std::int64_t>()[1] == 0);
 }
 
-TEST_CASE("exactly one sample needs T + 1 tokens; T are an error that says so", "[data]") {
+TEST_CASE("exactly one sample needs T + 1 tokens, and T are an error that says so", "[data]") {
   CHECK(TokenDataset(counting_tokens(5), 4).size() == 1);
   CHECK(TokenDataset(counting_tokens(8), 4).size() == 1);
   CHECK(TokenDataset(counting_tokens(9), 4).size() == 2);

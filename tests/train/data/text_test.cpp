@@ -52,7 +52,7 @@ TEST_CASE("the course text is found, has its checksum, and is long enough to tra
   CHECK(read_text("").size() > 50'000);
 }
 
-TEST_CASE("a course text that was changed is refused; one of the user's own needs no checksum", "[data]") {
+TEST_CASE("a course text that was changed is refused, and one of the user's own needs no checksum", "[data]") {
   const test::TemporaryFolder folder;
   const std::string text(1000, 'a');
   write_file(folder / "own", text);

@@ -94,7 +94,7 @@ TEST_CASE("a loader deals other random windows in each epoch, and goes on where 
   CHECK(first_tokens(rest) == std::vector<std::int32_t>(second.begin() + 40, second.end()));
 }
 
-TEST_CASE("a text and a token file of its tokens give the same random windows; validation stays fixed", "[data]") {
+TEST_CASE("a text and a token file of its tokens give the same random windows, and validation stays fixed", "[data]") {
   const test::TemporaryFolder folder;
   const Tokens tokens = numbered_tokens(1001);
   write_token_file(folder / "tokens.bin", tokens.ids);

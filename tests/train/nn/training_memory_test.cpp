@@ -74,7 +74,7 @@ TEST_CASE("the bytes per parameter are those of the stage", "[nn][memory]") {
   CHECK(at(3, 4, true).half_values == 0);
 }
 
-TEST_CASE("activations do not depend on the stage; logits count if they are there at the peak", "[nn][memory]") {
+TEST_CASE("activations do not depend on the stage, and logits count if they are there at the peak", "[nn][memory]") {
   for (const int stage : {1, 2, 3}) {
     CHECK(at(stage, 4).activations == at(0, 1).activations);
     CHECK(at(stage, 4).logits == at(0, 1).logits);

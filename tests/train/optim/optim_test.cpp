@@ -134,7 +134,7 @@ TEST_CASE("an optimizer whose state is restored goes on as if it had never stopp
     CHECK(straight.matrix.value().span<float>()[i] == resumed.matrix.value().span<float>()[i]);
 }
 
-TEST_CASE("SGD has state with momentum only; a module is one group without decay", "[optim]") {
+TEST_CASE("SGD has state with momentum only, and a module is one group without decay", "[optim]") {
   const nn::Linear layer(2, 3, 1);
   CHECK(optim::Sgd(layer).state().empty());
   const auto state = optim::Sgd(layer, {.momentum = 0.5}).state();
@@ -144,7 +144,7 @@ TEST_CASE("SGD has state with momentum only; a module is one group without decay
   CHECK(optim::Adam(layer).groups().front().weight_decay == 0);
 }
 
-TEST_CASE("a parameter without a gradient stays as it is; zero_grad takes gradients away", "[optim]") {
+TEST_CASE("a parameter without a gradient stays as it is, and zero_grad takes gradients away", "[optim]") {
   const Parameters parameters;
   optim::AdamW optimizer(parameters.groups());
   parameters.set_gradients(0);

@@ -30,7 +30,7 @@ void make_repository(const test::TemporaryFolder& folder, const std::vector<std:
 
 }  // namespace
 
-TEST_CASE("RELEASE says release and commit; its other lines may say anything", "[grading]") {
+TEST_CASE("RELEASE says release and commit, and its other lines may say anything", "[grading]") {
   const std::string end_of_line = GENERATE("\n", "\r\n");
   std::string text;
   for (const char* line : {"class: ppc-2026", "release: release-ppc-2026", "commit: 0123456789abcdef",

@@ -29,7 +29,7 @@ TEST_CASE("An excerpt of a file that is left out becomes a sentence", "[release]
         "[02.2](../../exercises/02_ring/2_gather/TASK.md).*\n\nafter\n");
 }
 
-TEST_CASE("Links to what a release lacks become text; all else stays", "[release]") {
+TEST_CASE("Links to what a release lacks become text, and all else stays", "[release]") {
   CHECK(rewritten("see [ring.cpp](ring.cpp), [a test](../../tests/x_test.cpp) and [send](send.cpp#L1)\n") ==
         "see ring.cpp, a test and [send](send.cpp#L1)\n");
   const std::string text =

@@ -141,7 +141,7 @@ TEST_CASE("ranks that are asked to stop without the launcher are no failure", "[
 }
 
 TEST_CASE("a rank that fails while the others save is the job's failure", "[tool][multirank]") {
-  const Finished job = test::run_program(launch_of({}, "[ $RANK = 1 ] && exit 75; sleep 0.3; echo disk full; exit 3"));
+  const Finished job = test::run_program(launch_of({}, "[ $RANK = 1 ] && exit 75; sleep 0.1; echo disk full; exit 3"));
   CHECK(job.exit_code == 3);
   CHECK_THAT(job.err,
              ContainsSubstring("first failure: rank 0 exited with code 3") && ContainsSubstring("  | disk full"));

@@ -200,7 +200,7 @@ TEST_CASE("the script says that it waits for another program that installs packa
                        (programs.path / "calls").string() +
                        ")\" = 1 ] || exit 0\n"
                        "echo 'E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7 (other)'\n"
-                       "sleep 5.5; exit 100\n");
+                       "sleep 9; exit 100\n");  // the script looks after 5 seconds
   const Finished script = run_program({kScript, "docs"}, {{"PATH", programs.path.string()}});
   CHECK(script.exit_code == 1);
   CHECK_THAT(script.err, ContainsSubstring("another program is installing packages: held by process 7 (other)"));

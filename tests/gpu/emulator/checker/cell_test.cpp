@@ -42,7 +42,7 @@ TEST_CASE("What the host wrote is initialised and ordered before every launch", 
   CHECK(memory.access(0, kWrite) == Problem::kNone);
 }
 
-TEST_CASE("Shared memory that an earlier block wrote is uninitialised; global memory is not", "[emulator]") {
+TEST_CASE("Shared memory that an earlier block wrote is uninitialised, and global memory is not", "[emulator]") {
   Memory shared(true);
   CHECK(shared.access(0, kWrite) == Problem::kNone);
   shared.order().block_begin(1, 128);
@@ -88,7 +88,7 @@ TEST_CASE("Atomics never race with each other, but with every plain access that 
   CHECK(memory.access(8, kAtomic | kWrite) == Problem::kRace);
 }
 
-TEST_CASE("What counts last after fences may set the counter back; without one fence it races", "[emulator]") {
+TEST_CASE("What counts last after fences may set the counter back, and without one fence it races", "[emulator]") {
   for (const bool all_fence : {true, false}) {
     Memory counter;
     counter.cell().write.interval = kHostInterval;
@@ -103,7 +103,7 @@ TEST_CASE("What counts last after fences may set the counter back; without one f
   }
 }
 
-TEST_CASE("An atomic reads too, so memory must be initialised; an atomic store does not", "[emulator]") {
+TEST_CASE("An atomic reads too, so memory must be initialised, but an atomic store does not", "[emulator]") {
   Memory memory;
   CHECK(memory.access(0, kAtomic | kWrite) == Problem::kUninitialised);
   Memory stored;

@@ -27,7 +27,7 @@ ThreadState thread(std::uint32_t linear) {
 
 }  // namespace
 
-TEST_CASE("Neighbours share sectors of 32 bytes; strides do not", "[emulator]") {
+TEST_CASE("Neighbours share sectors of 32 bytes, and strides do not", "[emulator]") {
   const RequestCost neighbours = sectors_of(request(4, [](std::uintptr_t lane) { return lane * 4; }));
   CHECK(neighbours.transactions == 4);
   CHECK(neighbours.ideal == 4);
@@ -45,7 +45,7 @@ TEST_CASE("Neighbours share sectors of 32 bytes; strides do not", "[emulator]") 
   CHECK(vectors.ideal == 16);
 }
 
-TEST_CASE("Different words of one bank take a pass each; the same word is served to all at once", "[emulator]") {
+TEST_CASE("Different words of one bank take a pass each, and the same word is served to all at once", "[emulator]") {
   const auto passes = [](std::uint32_t bytes, std::uintptr_t stride) {
     return passes_of(request(bytes, [stride](std::uintptr_t lane) { return lane * stride; })).transactions;
   };
