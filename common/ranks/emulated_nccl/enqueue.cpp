@@ -111,6 +111,11 @@ void require_valid(const Communicator& communicator, const Operation& operation)
   nccl_require(cudaStreamGetDevice(operation.stream, &device_of_stream) == cudaSuccess && device_of_stream == device,
                ncclInvalidArgument, operation.name, ": the stream does not belong to the communicator's device, ",
                device);
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  nccl_require(
+      cudaStreamIsCapturing(operation.stream, &capture) == cudaSuccess && capture == cudaStreamCaptureStatusNone,
+      ncclInvalidUsage, operation.name,
+      ": the stream is captured, and the emulator's NCCL cannot be part of a graph: call it outside the capture");
 }
 
 void enqueue(const std::shared_ptr<Communicator>& communicator, std::span<const Operation> operations) {

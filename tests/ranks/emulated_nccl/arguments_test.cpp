@@ -37,6 +37,29 @@ TEST_CASE("arguments that make no sense are refused, and nothing is enqueued", "
   CHECK(errors == no_errors(1));
 }
 
+// A graph would run an operation again whose memory is given back when it has run once.
+TEST_CASE("an operation in a captured stream is refused, and the capture is as good as before", "[emulated_nccl]") {
+  const auto errors = run_nccl_ranks(1, [](NcclRank& own) {
+    const DeviceArray<float> array(std::vector<float>{1, 2, 3, 4});
+    const auto reduce = [&] {
+      return ncclAllReduce(array.data(), array.data(), 4, ncclFloat32, ncclSum, own.comm, own.stream);
+    };
+    cudaGraph_t graph = nullptr;
+    std::size_t nodes = 0;
+    ok(cudaStreamBeginCapture(own.stream, cudaStreamCaptureModeRelaxed));
+    ok(cudaMemsetAsync(array.data(), 0, sizeof(float), own.stream));
+    expect(reduce() == ncclInvalidUsage, "captured");
+    expect(std::string(ncclGetLastError(nullptr)).find("captured") != std::string::npos, "the reason");
+    ok(cudaStreamEndCapture(own.stream, &graph));
+    ok(cudaGraphGetNodes(graph, nullptr, &nodes));
+    expect(nodes == 1, "the capture has " + std::to_string(nodes) + " operations");
+    ok(cudaGraphDestroy(graph));
+    ok(reduce());
+    ok(cudaStreamSynchronize(own.stream));
+  });
+  CHECK(errors == no_errors(1));
+}
+
 TEST_CASE("an id, a rank or a configuration that makes no sense is refused", "[emulated_nccl]") {
   ncclUniqueId id{};
   ncclComm_t comm = nullptr;

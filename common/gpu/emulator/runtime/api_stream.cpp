@@ -126,6 +126,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
   return api_call("cudaStreamAddCallback", ApiNeeds::kWorkingDevice, [&] {
     api_require(callback != nullptr && flags == 0, cudaErrorInvalidValue, "the function is null, or flags are not 0");
     const auto queue = Handles::instance().queue(stream);
+    refuse_in_capture(*queue);  // as in CUDA: a callback is for one call
     Operation call;
     call.name = "cudaStreamAddCallback";
     call.is_host_function = true;

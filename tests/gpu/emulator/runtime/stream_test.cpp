@@ -340,6 +340,10 @@ TEST_CASE_METHOD(Fixture, "A call that a capture cannot hold is an error and end
   CHECK(status == cudaStreamCaptureStatusInvalidated);
   CHECK(cudaStreamEndCapture(blocking, &graph) == cudaErrorStreamCaptureInvalidated);
   begin();
+  const auto callback = [](cudaStream_t, cudaError_t, void*) {};
+  CHECK(cudaStreamAddCallback(blocking, callback, nullptr, 0) == cudaErrorStreamCaptureUnsupported);
+  CHECK(cudaStreamEndCapture(blocking, &graph) == cudaErrorStreamCaptureInvalidated);
+  begin();
   CHECK(cudaStreamIsCapturing(nullptr, &status) == cudaErrorStreamCaptureImplicit);  // and harms nothing
   CHECK(cudaStreamEndCapture(blocking, &graph) == cudaSuccess);
   CHECK(cudaGraphDestroy(graph) == cudaSuccess);
