@@ -20,6 +20,10 @@ TEST_CASE("arguments that make no sense are refused, and nothing is enqueued", "
     expect(ncclBcast(array.data(), 4, ncclFloat32, 1, own.comm, own.stream) == ncclInvalidArgument, "root");
     expect(ncclSend(array.data(), 4, ncclFloat32, 0, own.comm, own.stream) == ncclInvalidUsage, "alone to itself");
     expect(ncclBcast(array.data(), 4, ncclFloat32, 0, nullptr, own.stream) == ncclInvalidArgument, "communicator");
+    const std::size_t too_many = std::size_t{1} << 62;  // 2^64 bytes, which is 0
+    expect(ncclAllReduce(array.data(), array.data(), too_many, ncclFloat32, ncclSum, own.comm, own.stream) ==
+               ncclInvalidArgument,
+           "count");
     cudaStream_t other = nullptr;
     ok(cudaSetDevice(1));
     ok(cudaStreamCreate(&other));
