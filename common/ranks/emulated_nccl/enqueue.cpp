@@ -129,7 +129,12 @@ void enqueue(const std::shared_ptr<Communicator>& communicator, std::span<const 
     if (stream != leader) wait_for(leader, stream);
   }
   batch->number = communicator->draw_number();
-  call_later(leader, run_batch, batch);
+  try {
+    call_later(leader, run_batch, batch);
+  } catch (...) {
+    communicator->give_back_number();  // or later groups, and the communicator's end, would wait for its turn forever
+    throw;
+  }
   for (const cudaStream_t stream : streams) {
     if (stream != leader) wait_for(stream, leader);
   }
