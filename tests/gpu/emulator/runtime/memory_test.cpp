@@ -198,6 +198,20 @@ TEST_CASE("Rows of more bytes than there are numbers do not fit", "[emulator]") 
   CHECK(cudaMalloc3D(&region, make_cudaExtent(std::size_t{1} << 32, 65536, 65536)) == cudaErrorMemoryAllocation);
 }
 
+TEST_CASE("Rows that reach beyond all addresses are neither copied nor set", "[emulator]") {
+  constexpr std::size_t kHuge = std::size_t{1} << 32;
+  std::vector<float> host(100);
+  float* x = nullptr;
+  REQUIRE(cudaMalloc(&x, 400) == cudaSuccess);
+  const auto copy = [&](std::size_t width, std::size_t height) {
+    return cudaMemcpy2D(x, kHuge, host.data(), kHuge, width, height, cudaMemcpyHostToDevice);
+  };
+  CHECK(copy(kHuge, kHuge) == cudaErrorInvalidValue);  // 2^64 bytes, which is 0
+  CHECK(copy(4, kHuge + 1) == cudaErrorInvalidValue);  // the last row would begin where the first does
+  CHECK(cudaMemset2D(x, kHuge, 0, 4, kHuge + 1) == cudaErrorInvalidValue);
+  CHECK(cudaFree(x) == cudaSuccess);
+}
+
 TEST_CASE("A grid barrier keeps the shared memory of blocks, and lets the host's static objects alone", "[emulator]") {
   int *kept = nullptr, *counts = nullptr;
   REQUIRE(cudaMallocManaged(&kept, 3 * sizeof(int)) == cudaSuccess);
