@@ -140,10 +140,11 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, SourcePlace place)
 cudaError_t cudaFreeHost(void* pointer) {
   return api_call("cudaFreeHost", ApiNeeds::kWorkingDevice, [&] {
     if (pointer == nullptr) return;
+    constexpr const char* kStranger = "not the address of live memory of cudaMallocHost or cudaHostAlloc";
+    api_require(HostMemory::instance().is_allocated(pointer), cudaErrorInvalidValue, kStranger);
     for (int device = 0; device < device_count(); ++device) Scheduler::instance().wait_device(device);
-    disallow_host_memory(pointer);
-    api_require(HostMemory::instance().free(pointer), cudaErrorInvalidValue,
-                "not the address of live memory of cudaMallocHost or cudaHostAlloc");
+    disallow_host_memory(pointer);  // before another allocation can have the address
+    api_require(HostMemory::instance().free(pointer), cudaErrorInvalidValue, kStranger);
   });
 }
 
@@ -160,9 +161,10 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int flags) {
 
 cudaError_t cudaHostUnregister(void* pointer) {
   return api_call("cudaHostUnregister", ApiNeeds::kWorkingDevice, [&] {
-    disallow_host_memory(pointer);
-    api_require(HostMemory::instance().remove_registered(pointer), cudaErrorHostMemoryNotRegistered,
-                "not the address of registered memory");
+    constexpr const char* kStranger = "not the address of registered memory";
+    api_require(HostMemory::instance().is_registered(pointer), cudaErrorHostMemoryNotRegistered, kStranger);
+    disallow_host_memory(pointer);  // before it can be registered again
+    api_require(HostMemory::instance().remove_registered(pointer), cudaErrorHostMemoryNotRegistered, kStranger);
   });
 }
 
