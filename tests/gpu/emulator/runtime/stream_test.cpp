@@ -169,6 +169,20 @@ TEST_CASE_METHOD(Fixture, "Everything issued completes without further calls", "
   CHECK(is_done);
 }
 
+// By the time of a second free the address could be that of another allocation.
+TEST_CASE_METHOD(Fixture, "Memory whose free has been issued cannot be freed again", "[emulator]") {
+  Gate gate;
+  void* block = nullptr;
+  REQUIRE(cudaMallocAsync(&block, 64, free_running) == cudaSuccess);
+  gate.close(free_running);
+  REQUIRE(cudaFreeAsync(block, free_running) == cudaSuccess);
+  CHECK(cudaFreeAsync(block, free_running) == cudaErrorInvalidValue);
+  CHECK(cudaFreeAsync(block, blocking) == cudaErrorInvalidValue);
+  gate.open();
+  CHECK(cudaStreamSynchronize(free_running) == cudaSuccess);
+  CHECK(cudaFree(block) == cudaErrorInvalidValue);
+}
+
 TEST_CASE_METHOD(Fixture, "A host function must not call the API", "[emulator]") {
   cudaError_t inside = cudaSuccess;
   const auto call = [](void* error) { *static_cast<cudaError_t*>(error) = cudaDeviceSynchronize(); };
