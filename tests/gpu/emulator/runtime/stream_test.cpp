@@ -321,6 +321,14 @@ TEST_CASE_METHOD(Fixture, "A capture ends with the stream in which it began", "[
   CHECK(cudaMemset(x, 0, kBytes) == cudaSuccess);
 }
 
+TEST_CASE_METHOD(Fixture, "A capture ends with the thread whose default stream it began in", "[emulator]") {
+  cudaError_t begun = cudaErrorUnknown;
+  std::thread([&] { begun = cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeRelaxed); }).join();
+  CHECK(begun == cudaSuccess);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(cudaMemset(x, 0, kBytes) == cudaSuccess);
+}
+
 TEST_CASE_METHOD(Fixture, "The default stream cannot join a capture", "[emulator]") {
   cudaGraph_t graph = nullptr;
   REQUIRE(cudaStreamBeginCapture(free_running, cudaStreamCaptureModeGlobal) == cudaSuccess);
