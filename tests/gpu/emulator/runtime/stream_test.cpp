@@ -251,6 +251,14 @@ TEST_CASE_METHOD(Fixture, "Streams tell what they were created with", "[emulator
   CHECK(priority == -1);
   CHECK(cudaStreamCreateWithFlags(&stream, 12) == cudaErrorInvalidValue);
   CHECK(cudaStreamDestroy(stream) == cudaSuccess);
+  int least = 0, greatest = 0;
+  REQUIRE(cudaDeviceGetStreamPriorityRange(&least, &greatest) == cudaSuccess);
+  for (const int beyond : {least + 1, greatest - 1}) {
+    REQUIRE(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, beyond) == cudaSuccess);
+    CHECK(cudaStreamGetPriority(stream, &priority) == cudaSuccess);
+    CHECK(priority == (beyond > least ? least : greatest));
+    CHECK(cudaStreamDestroy(stream) == cudaSuccess);
+  }
 }
 
 TEST_CASE_METHOD(Fixture, "A graph runs what was captured, as often as it is launched, and the capture runs nothing",

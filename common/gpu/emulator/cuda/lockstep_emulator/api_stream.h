@@ -11,7 +11,7 @@ extern "C" {
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamCreate(cudaStream_t* stream);
 /// @param flags  cudaStreamDefault or cudaStreamNonBlocking.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags);
-/// @param priority  Lower runs first if several can run.
+/// @param priority  Lower runs first if several can run; limited to what cudaDeviceGetStreamPriorityRange says.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority);
 /// Returns at once; issued work completes.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamDestroy(cudaStream_t stream);
