@@ -61,8 +61,8 @@ std::byte* DeviceAllocator::allocate(std::size_t bytes, const Stream& stream) {
   const Key key{kind_ == Kind::kPinned ? kAnyStream : stream.id(), block_bytes(bytes)};
   const std::lock_guard lock(mutex_);
   limit_.require_room(bytes, key.second, statistics_.bytes_in_use, device_);
-  make_current(device_);
   recycle_finished();
+  make_current(device_);  // the events were asked on their own devices
   std::byte* block = take_cached(key);
   if (block == nullptr) block = take_cached({kAnyStream, key.second});
   if (block == nullptr) block = take_new(key.second);
@@ -101,6 +101,7 @@ std::byte* DeviceAllocator::ask_cuda(std::size_t bytes) {
     synchronize(device_);
     recycle_finished();
     release_cached_blocks();
+    make_current(device_);
     status = ask(&data);
   }
   if (status == cudaErrorMemoryAllocation) {
@@ -118,7 +119,8 @@ void DeviceAllocator::record_use(std::byte* block, const Stream& stream) {
   const auto found = in_use_.find(block);
   require(found != in_use_.end(), "record_use() of memory that this allocator has not handed out");
   Block& used = found->second;
-  if (used.stream == stream.id()) return;  // the stream's order protects the block
+  // The stream's order protects the block. (The default streams of all devices have one number.)
+  if (used.stream == stream.id() && stream.device() == device_) return;
   const auto event = std::make_shared<Event>(stream.device());
   event->record(stream);
   used.uses.push_back(event);
@@ -199,8 +201,8 @@ void DeviceAllocator::reset_peak() {
 
 void DeviceAllocator::release_cached() {
   const std::lock_guard lock(mutex_);
-  make_current(device_);
   recycle_finished();
+  make_current(device_);
   release_cached_blocks();
 }
 
