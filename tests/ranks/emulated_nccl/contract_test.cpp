@@ -1,7 +1,9 @@
 #include <atomic>
 #include <barrier>
+#include <memory>
 #include <utility>
 
+#include "emulated_nccl/job_thread.hpp"
 #include "nccl_ranks.hpp"
 #include "support/catch.hpp"
 
@@ -182,6 +184,19 @@ TEST_CASE("a group that a failed device refuses takes no turn: the next one does
     ok(ncclCommDestroy(own.comm));
   });
   CHECK(errors == no_errors(1));
+}
+
+// A job owns its communicator, which owns the job's thread.
+TEST_CASE("jobs that an aborted communicator no longer runs are not kept", "[emulated_nccl]") {
+  const auto owned = std::make_shared<int>(0);
+  lockstep::emulated_nccl::JobThread thread;
+  thread.cancel();
+  thread.post([owned] { ++*owned; });
+  thread.close();
+  CHECK(owned.use_count() == 1);
+  thread.post([owned] { ++*owned; });
+  CHECK(owned.use_count() == 1);
+  CHECK(*owned == 0);
 }
 
 TEST_CASE("ranks that disagree on count or collective hang until abort, and nothing says so", "[emulated_nccl]") {
