@@ -1,4 +1,5 @@
 // Device memory and pinned memory come from a caching allocator, which the emulator's checker switches off.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -163,6 +164,31 @@ TEST_CASE("pinned memory that a copy still reads is not handed out again", "[dev
     copy_memory({seen.data(), Device{}}, {there->data(), device}, kBytes);
     REQUIRE(seen == std::vector<std::byte>(kBytes, std::byte(round)));
   }
+}
+
+TEST_CASE("pinned memory that a failed copy still writes is not handed out again", "[device][gpu]") {
+  const Device device = test::accelerator();
+  require_caching();
+  constexpr std::size_t kChunk = std::size_t{4} << 20;  // of a copy to the host: the second finds no memory
+  DeviceAllocator& pinned = DeviceAllocator::of(device, DeviceAllocator::Kind::kPinned);
+  const auto there = Storage::allocate(2 * kChunk, device);
+  zero_memory({there->data(), device}, 2 * kChunk);
+  synchronize(device);
+  pinned.release_cached();
+  std::vector<std::byte> values(2 * kChunk);
+  const Stream stream(device);
+  test::StreamGate gate(stream);
+  pinned.set_limit({.bytes = pinned.statistics().bytes_in_use + kChunk, .who = {}});
+  {
+    const StreamGuard guard(stream);
+    CHECK_THROWS_AS(copy_memory({values.data(), Device{}}, {there->data(), device}, 2 * kChunk), OutOfMemoryError);
+  }
+  pinned.set_limit({});
+  const auto next = Storage::allocate_pinned(kChunk, device);
+  std::memset(next->data(), 0xFF, kChunk);
+  gate.open();
+  stream.synchronize();
+  CHECK(std::all_of(next->data(), next->data() + kChunk, [](std::byte each) { return each == std::byte{0xFF}; }));
 }
 
 TEST_CASE("a large copy to a device takes two pinned blocks, however far the host is ahead", "[device][gpu]") {
