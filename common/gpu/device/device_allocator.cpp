@@ -121,9 +121,12 @@ void DeviceAllocator::record_use(std::byte* block, const Stream& stream) {
   Block& used = found->second;
   // The stream's order protects the block. (The default streams of all devices have one number.)
   if (used.stream == stream.id() && stream.device() == device_) return;
-  const auto event = std::make_shared<Event>(stream.device());
-  event->record(stream);
-  used.uses.push_back(event);
+  const auto is_of_stream = [&](const Use& use) { return use.device == stream.device() && use.stream == stream.id(); };
+  const auto known = std::ranges::find_if(used.uses, is_of_stream);
+  if (known != used.uses.end()) return known->end->record(stream);  // its earlier work is over before
+  const auto end = std::make_shared<Event>(stream.device());
+  end->record(stream);
+  used.uses.push_back({stream.device(), stream.id(), end});
 }
 
 // Blocks in use keep their owners; this stream's work on them counts as another stream's use.
@@ -142,10 +145,12 @@ void DeviceAllocator::inherit_from(const Stream& stream) {
   end->record(stream);
   for (Block* const block : kept) {
     block->stream = kAnyStream;
-    block->uses.push_back(end);
+    block->uses.push_back({device_, stream.id(), end});
   }
   for (auto blocks = first; blocks != last; ++blocks) {
-    for (std::byte* const data : blocks->second) waiting_.push_back({data, blocks->first.second, kAnyStream, {end}});
+    for (std::byte* const data : blocks->second) {
+      waiting_.push_back({data, blocks->first.second, kAnyStream, {{device_, stream.id(), end}}});
+    }
   }
   free_.erase(first, last);
 }
@@ -166,7 +171,7 @@ void DeviceAllocator::keep(Block block) { free_[{block.stream, block.bytes}].pus
 
 void DeviceAllocator::recycle_finished() {
   const auto is_free = [](const Block& block) {
-    return std::ranges::all_of(block.uses, [](const auto& event) { return event->is_complete(); });
+    return std::ranges::all_of(block.uses, [](const Use& use) { return use.end->is_complete(); });
   };
   // Not std::ranges::stable_partition: clang 14 does not compile the one of g++ 12.
   const auto first_free = std::stable_partition(waiting_.begin(), waiting_.end(), std::not_fn(is_free));
@@ -176,7 +181,7 @@ void DeviceAllocator::recycle_finished() {
 
 void DeviceAllocator::give_back_to_cuda(const Block& block) noexcept {
   try {
-    for (const auto& event : block.uses) event->synchronize();
+    for (const Use& use : block.uses) use.end->synchronize();
   } catch (const CudaError& error) {
     cuda_log(error.status(), "waiting for what uses freed memory");
   }
