@@ -72,6 +72,12 @@ TEST_CASE("an id, a rank or a configuration that makes no sense is refused", "[e
   CHECK(ncclCommInitRank(&comm, 2, id, 2) == ncclInvalidArgument);
   CHECK(ncclCommInitRank(&comm, 0, id, 0) == ncclInvalidArgument);
   CHECK(ncclCommInitRank(nullptr, 1, id, 0) == ncclInvalidArgument);
+  CHECK(ncclGroupStart() == ncclSuccess);
+  CHECK(ncclCommInitRank(&comm, 2, id, 2) == ncclInvalidArgument);
+  CHECK(ncclCommSplit(nullptr, 0, 0, &comm, nullptr) == ncclInvalidArgument);
+  CHECK(ncclGroupEnd() == ncclInvalidArgument);  // other ranks of the group would wait for this one
+  CHECK(ncclGroupStart() == ncclSuccess);
+  CHECK(ncclGroupEnd() == ncclSuccess);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.minCTAs = 8;
   config.maxCTAs = 4;
