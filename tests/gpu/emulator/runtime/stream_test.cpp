@@ -1,4 +1,4 @@
-#include <cuda_runtime_api.h>
+#include <cuda_runtime.h>
 
 #include <atomic>
 #include <chrono>
@@ -189,6 +189,31 @@ TEST_CASE_METHOD(Fixture, "A host function must not call the API", "[emulator]")
   REQUIRE(cudaLaunchHostFunc(blocking, call, &inside) == cudaSuccess);
   REQUIRE(cudaStreamSynchronize(blocking) == cudaSuccess);
   CHECK(inside == cudaErrorNotPermitted);
+}
+
+// A learner's object that frees its memory: each copy of it does.
+TEST_CASE_METHOD(Fixture, "A kernel's argument whose destructor calls the API is refused when the kernel is over",
+                 "[emulator]") {
+  struct Owner {
+    std::thread::id host;
+    std::atomic<int>* refused;
+    Owner(std::thread::id host_, std::atomic<int>* refused_) : host(host_), refused(refused_) {}
+    Owner(const Owner&) = default;
+    Owner& operator=(const Owner&) = default;
+    ~Owner() {
+      if (std::this_thread::get_id() != host && cudaFree(nullptr) == cudaErrorNotPermitted) ++*refused;
+    }
+  };
+  std::atomic<int> refused = 0;
+  void (*const kernel)(Owner) = [](Owner) {};
+  {
+    const Owner owner(std::this_thread::get_id(), &refused);
+    REQUIRE(launch_kernel("kernel", kernel, {1, 1, 0, blocking}, {}, owner) == cudaSuccess);
+  }
+  REQUIRE(cudaStreamSynchronize(blocking) == cudaSuccess);
+  REQUIRE(test::fill(x, 1.0F, kCount, blocking) == cudaSuccess);
+  REQUIRE(cudaStreamSynchronize(blocking) == cudaSuccess);  // the launch before it has ended in all respects
+  CHECK(refused == 1);
 }
 
 TEST_CASE_METHOD(Fixture, "Destroyed handles are refused, and what was issued to them completes", "[emulator]") {
