@@ -28,7 +28,7 @@ class DeviceScope {
 void require_memory(const Operation& operation, const void* pointer, std::size_t bytes, int device) {
   if (bytes == 0) return;
   cudaPointerAttributes attributes{};
-  const bool is_known = pointer != nullptr && cudaPointerGetAttributes(&attributes, pointer) == cudaSuccess;
+  const bool is_known = pointer != nullptr && succeeds(cudaPointerGetAttributes(&attributes, pointer));
   const bool is_of_device = attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
   nccl_require(is_known && is_of_device && attributes.device == device, ncclInvalidArgument, operation.name, ": ",
                pointer, " is not memory of the communicator's device, ", device);
@@ -108,12 +108,12 @@ void require_valid(const Communicator& communicator, const Operation& operation)
   require_memory(operation, operation.receive, output_bytes(operation, rank, size), device);
   const DeviceScope scope(device);
   int device_of_stream = -1;
-  nccl_require(cudaStreamGetDevice(operation.stream, &device_of_stream) == cudaSuccess && device_of_stream == device,
+  nccl_require(succeeds(cudaStreamGetDevice(operation.stream, &device_of_stream)) && device_of_stream == device,
                ncclInvalidArgument, operation.name, ": the stream does not belong to the communicator's device, ",
                device);
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   nccl_require(
-      cudaStreamIsCapturing(operation.stream, &capture) == cudaSuccess && capture == cudaStreamCaptureStatusNone,
+      succeeds(cudaStreamIsCapturing(operation.stream, &capture)) && capture == cudaStreamCaptureStatusNone,
       ncclInvalidUsage, operation.name,
       ": the stream is captured, and the emulator's NCCL cannot be part of a graph: call it outside the capture");
 }

@@ -30,6 +30,8 @@ TEST_CASE("arguments that make no sense are refused, and nothing is enqueued", "
     expect(reduce(array.data(), ncclFloat32, ncclSum, other) == ncclInvalidArgument, "stream of another device");
     ok(cudaStreamDestroy(other));
     ok(cudaSetDevice(0));
+    expect(reduce(array.data(), ncclFloat32, ncclSum, other) == ncclInvalidArgument, "a stream that has ended");
+    expect(cudaGetLastError() == cudaSuccess, "the program's next question about CUDA's errors is about its own");
     ok(ncclGroupStart());
     ok(reduce(array.data(), ncclFloat32, ncclSum, own.stream));
     expect(reduce(host, ncclFloat32, ncclSum, own.stream) == ncclInvalidArgument, "in a group");
