@@ -1,5 +1,6 @@
 #include "emulator/cuda/lockstep_emulator/api_memory.h"
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -193,6 +194,8 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int flags) {
     constexpr unsigned kKnown = cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterReadOnly;
     api_require(pointer != nullptr && bytes > 0 && (flags & ~kKnown) == 0, cudaErrorInvalidValue,
                 "the address is null, there are 0 bytes, or an unknown flag is set");
+    api_require(bytes <= ~std::uintptr_t{0} - reinterpret_cast<std::uintptr_t>(pointer), cudaErrorInvalidValue,
+                "the bytes reach beyond all addresses: is their number negative?");
     api_require(HostMemory::instance().add_registered(pointer, bytes), cudaErrorHostMemoryAlreadyRegistered,
                 "a part of this memory is pinned already");
     allow_host_memory(pointer, bytes);

@@ -233,6 +233,7 @@ TEST_CASE("cudaPointerGetAttributes tells whose memory an address is of", "[emul
   REQUIRE(cudaMalloc(&device, 400) == cudaSuccess);
   REQUIRE(cudaHostAlloc(&pinned, 400, cudaHostAllocPortable) == cudaSuccess);
   REQUIRE(cudaMallocManaged(&managed, 400) == cudaSuccess);
+  CHECK(cudaHostRegister(registered.data(), ~std::size_t{0}, cudaHostRegisterDefault) == cudaErrorInvalidValue);
   REQUIRE(cudaHostRegister(registered.data(), 4000, cudaHostRegisterDefault) == cudaSuccess);
   const auto type_of = [](const void* pointer) {
     cudaPointerAttributes attributes{};
