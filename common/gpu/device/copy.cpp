@@ -61,6 +61,7 @@ void copy_to_host(void* to, const Place& from, std::size_t bytes) {
     const std::size_t count = std::min(kChunkBytes, bytes - offset);
     chunks.push_back({offset, count, Storage::allocate_pinned(count, from.device), Event(from.device)});
     copy_memory_async(chunks.back().staging->data(), at(from, offset), count, stream);
+    if (offset + count < bytes) chunks.back().staging->record_use(stream);  // if the next chunk finds no memory
     chunks.back().arrived.record(stream);
     if (chunks.size() == 2) take_first();
   }

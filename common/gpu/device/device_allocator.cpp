@@ -61,8 +61,8 @@ std::byte* DeviceAllocator::allocate(std::size_t bytes, const Stream& stream) {
   const Key key{kind_ == Kind::kPinned ? kAnyStream : stream.id(), block_bytes(bytes)};
   const std::lock_guard lock(mutex_);
   limit_.require_room(bytes, key.second, statistics_.bytes_in_use, device_);
-  make_current(device_);
   recycle_finished();
+  make_current(device_);  // the events were asked on their own devices
   std::byte* block = take_cached(key);
   if (block == nullptr) block = take_cached({kAnyStream, key.second});
   if (block == nullptr) block = take_new(key.second);
@@ -101,6 +101,7 @@ std::byte* DeviceAllocator::ask_cuda(std::size_t bytes) {
     synchronize(device_);
     recycle_finished();
     release_cached_blocks();
+    make_current(device_);
     status = ask(&data);
   }
   if (status == cudaErrorMemoryAllocation) {
@@ -118,10 +119,14 @@ void DeviceAllocator::record_use(std::byte* block, const Stream& stream) {
   const auto found = in_use_.find(block);
   require(found != in_use_.end(), "record_use() of memory that this allocator has not handed out");
   Block& used = found->second;
-  if (used.stream == stream.id()) return;  // the stream's order protects the block
-  const auto event = std::make_shared<Event>(stream.device());
-  event->record(stream);
-  used.uses.push_back(event);
+  // The stream's order protects the block. (The default streams of all devices have one number.)
+  if (used.stream == stream.id() && stream.device() == device_) return;
+  const auto is_of_stream = [&](const Use& use) { return use.device == stream.device() && use.stream == stream.id(); };
+  const auto known = std::ranges::find_if(used.uses, is_of_stream);
+  if (known != used.uses.end()) return known->end->record(stream);  // its earlier work is over before
+  const auto end = std::make_shared<Event>(stream.device());
+  end->record(stream);
+  used.uses.push_back({stream.device(), stream.id(), end});
 }
 
 // Blocks in use keep their owners; this stream's work on them counts as another stream's use.
@@ -140,10 +145,12 @@ void DeviceAllocator::inherit_from(const Stream& stream) {
   end->record(stream);
   for (Block* const block : kept) {
     block->stream = kAnyStream;
-    block->uses.push_back(end);
+    block->uses.push_back({device_, stream.id(), end});
   }
   for (auto blocks = first; blocks != last; ++blocks) {
-    for (std::byte* const data : blocks->second) waiting_.push_back({data, blocks->first.second, kAnyStream, {end}});
+    for (std::byte* const data : blocks->second) {
+      waiting_.push_back({data, blocks->first.second, kAnyStream, {{device_, stream.id(), end}}});
+    }
   }
   free_.erase(first, last);
 }
@@ -164,7 +171,7 @@ void DeviceAllocator::keep(Block block) { free_[{block.stream, block.bytes}].pus
 
 void DeviceAllocator::recycle_finished() {
   const auto is_free = [](const Block& block) {
-    return std::ranges::all_of(block.uses, [](const auto& event) { return event->is_complete(); });
+    return std::ranges::all_of(block.uses, [](const Use& use) { return use.end->is_complete(); });
   };
   // Not std::ranges::stable_partition: clang 14 does not compile the one of g++ 12.
   const auto first_free = std::stable_partition(waiting_.begin(), waiting_.end(), std::not_fn(is_free));
@@ -174,7 +181,7 @@ void DeviceAllocator::recycle_finished() {
 
 void DeviceAllocator::give_back_to_cuda(const Block& block) noexcept {
   try {
-    for (const auto& event : block.uses) event->synchronize();
+    for (const Use& use : block.uses) use.end->synchronize();
   } catch (const CudaError& error) {
     cuda_log(error.status(), "waiting for what uses freed memory");
   }
@@ -199,8 +206,8 @@ void DeviceAllocator::reset_peak() {
 
 void DeviceAllocator::release_cached() {
   const std::lock_guard lock(mutex_);
-  make_current(device_);
   recycle_finished();
+  make_current(device_);
   release_cached_blocks();
 }
 

@@ -66,11 +66,17 @@ class DeviceAllocator {
   using StreamId = std::uint64_t;
   // For blocks that any stream may take: those of destroyed streams, and pinned ones.
   static constexpr StreamId kAnyStream = ~StreamId{0};
+  // What another stream does with a block.
+  struct Use {
+    Device device;
+    StreamId stream = kAnyStream;
+    std::shared_ptr<Event> end;  // of the stream's work on it so far
+  };
   struct Block {
     std::byte* data = nullptr;
     std::size_t bytes = 0;
     StreamId stream = kAnyStream;
-    std::vector<std::shared_ptr<const Event>> uses = {};  // by other streams; must be complete before the block is free
+    std::vector<Use> uses = {};  // one for each other stream; must be over before the block is free
   };
   using Key = std::pair<StreamId, std::size_t>;
 

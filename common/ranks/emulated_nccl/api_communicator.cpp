@@ -1,5 +1,6 @@
 // The calls of nccl.h that make and end communicators.
 #include <climits>
+#include <functional>
 
 #include "emulated_nccl/failure.hpp"
 #include "emulated_nccl/group.hpp"
@@ -65,6 +66,13 @@ ncclResult_t split(ncclComm_t comm, const Choice& choice, ncclComm_t* part_handl
   return submit_joining("ncclCommSplit", whole, part, joining, part_handle);
 }
 
+// As nccl_call(), for calls that a group may contain: their failure is the group's.
+ncclResult_t make(const char* call, const std::function<ncclResult_t()>& body) {
+  const ncclResult_t result = nccl_call(call, body);
+  if (result != ncclSuccess && result != ncclInProgress) fail_group(result);
+  return result;
+}
+
 // Answers a query about an existing communicator.
 ncclResult_t ask(const char* call, ncclComm_t comm, int* answer, int (*question)(const Membership&)) {
   return nccl_call(call, [&] {
@@ -87,16 +95,16 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
-  return nccl_call("ncclCommInitRank", [&] { return init_rank("ncclCommInitRank", comm, ranks, id, rank, nullptr); });
+  return make("ncclCommInitRank", [&] { return init_rank("ncclCommInitRank", comm, ranks, id, rank, nullptr); });
 }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
-  return nccl_call("ncclCommInitRankConfig",
-                   [&] { return init_rank("ncclCommInitRankConfig", comm, ranks, id, rank, config); });
+  return make("ncclCommInitRankConfig",
+              [&] { return init_rank("ncclCommInitRankConfig", comm, ranks, id, rank, config); });
 }
 
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* part, ncclConfig_t* config) {
-  return nccl_call("ncclCommSplit", [&] { return split(comm, {color, key}, part, config); });
+  return make("ncclCommSplit", [&] { return split(comm, {color, key}, part, config); });
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {

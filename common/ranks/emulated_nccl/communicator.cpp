@@ -93,6 +93,11 @@ std::uint64_t Communicator::draw_number() {
   return drawn_++;
 }
 
+void Communicator::give_back_number() noexcept {
+  const std::scoped_lock lock(mutex_);
+  --drawn_;
+}
+
 void Communicator::run(std::uint64_t number, std::span<const HostOperation> operations) noexcept {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return is_aborted_ || done_ == number; });

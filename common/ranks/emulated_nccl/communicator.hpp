@@ -53,6 +53,7 @@ class Communicator {
   /// @name Called by streams
   /// @{
   [[nodiscard]] std::uint64_t draw_number();  ///< Of a group of operations.
+  void give_back_number() noexcept;           ///< The last one drawn: no stream will call run() with it.
   /// Waits for its turn and runs the operations; returns when done or aborted.
   void run(std::uint64_t number, std::span<const HostOperation> operations) noexcept;
   /// @}

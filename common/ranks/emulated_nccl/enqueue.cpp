@@ -28,7 +28,7 @@ class DeviceScope {
 void require_memory(const Operation& operation, const void* pointer, std::size_t bytes, int device) {
   if (bytes == 0) return;
   cudaPointerAttributes attributes{};
-  const bool is_known = pointer != nullptr && cudaPointerGetAttributes(&attributes, pointer) == cudaSuccess;
+  const bool is_known = pointer != nullptr && succeeds(cudaPointerGetAttributes(&attributes, pointer));
   const bool is_of_device = attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
   nccl_require(is_known && is_of_device && attributes.device == device, ncclInvalidArgument, operation.name, ": ",
                pointer, " is not memory of the communicator's device, ", device);
@@ -108,9 +108,14 @@ void require_valid(const Communicator& communicator, const Operation& operation)
   require_memory(operation, operation.receive, output_bytes(operation, rank, size), device);
   const DeviceScope scope(device);
   int device_of_stream = -1;
-  nccl_require(cudaStreamGetDevice(operation.stream, &device_of_stream) == cudaSuccess && device_of_stream == device,
+  nccl_require(succeeds(cudaStreamGetDevice(operation.stream, &device_of_stream)) && device_of_stream == device,
                ncclInvalidArgument, operation.name, ": the stream does not belong to the communicator's device, ",
                device);
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  nccl_require(
+      succeeds(cudaStreamIsCapturing(operation.stream, &capture)) && capture == cudaStreamCaptureStatusNone,
+      ncclInvalidUsage, operation.name,
+      ": the stream is captured, and the emulator's NCCL cannot be part of a graph: call it outside the capture");
 }
 
 void enqueue(const std::shared_ptr<Communicator>& communicator, std::span<const Operation> operations) {
@@ -124,7 +129,12 @@ void enqueue(const std::shared_ptr<Communicator>& communicator, std::span<const 
     if (stream != leader) wait_for(leader, stream);
   }
   batch->number = communicator->draw_number();
-  call_later(leader, run_batch, batch);
+  try {
+    call_later(leader, run_batch, batch);
+  } catch (...) {
+    communicator->give_back_number();  // or later groups, and the communicator's end, would wait for its turn forever
+    throw;
+  }
   for (const cudaStream_t stream : streams) {
     if (stream != leader) wait_for(stream, leader);
   }

@@ -9,6 +9,7 @@
 namespace lockstep::emulated_nccl {
 
 /// @throws NcclError  ncclInvalidArgument: type, reduction, rank, memory or stream does not fit the communicator.
+///         ncclInvalidUsage: the stream is captured.
 void require_valid(const Communicator& communicator, const Operation& operation);
 
 /// Enqueues a group of operations on their streams: copies to pinned memory, the exchange between the ranks as a host

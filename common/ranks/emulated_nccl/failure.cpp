@@ -31,8 +31,13 @@ ncclResult_t remember(ncclResult_t code, const char* call, const char* message) 
 
 }  // namespace
 
+bool succeeds(cudaError_t result) {
+  if (result != cudaSuccess) cudaGetLastError();
+  return result == cudaSuccess;
+}
+
 void cuda_require(cudaError_t result, const char* task) {
-  nccl_require(result == cudaSuccess, ncclUnhandledCudaError, task, ": ", cudaGetErrorString(result));
+  nccl_require(succeeds(result), ncclUnhandledCudaError, task, ": ", cudaGetErrorString(result));
 }
 
 ncclResult_t remember_exception(const char* call) noexcept {

@@ -30,6 +30,9 @@ void nccl_require(bool condition, ncclResult_t code, const Parts&... message_par
   if (!condition) throw NcclError(code, concat(message_parts...));
 }
 
+/// Whether a CUDA call succeeded. If not, it is forgotten: the program must not take it for its own next error.
+bool succeeds(cudaError_t result);
+
 /// Throws NcclError unless a CUDA call succeeded. @param task  For the message.
 void cuda_require(cudaError_t result, const char* task);
 

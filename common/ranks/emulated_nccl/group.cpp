@@ -105,13 +105,17 @@ ncclResult_t end_group() {
   return result;
 }
 
+void fail_group(ncclResult_t code) noexcept {
+  if (group.depth > 0 && group.failure == ncclSuccess) group.failure = code;
+}
+
 ncclResult_t submit(ncclComm_t handle, const Operation& operation) {
   std::shared_ptr<Communicator> communicator;
   try {
     communicator = communicator_of(handle);
     require_acceptable(*communicator, operation);
   } catch (const NcclError& error) {
-    if (group.depth > 0 && group.failure == ncclSuccess) group.failure = error.code();
+    fail_group(error.code());
     // As in NCCL, an invalid call on a non-blocking communicator becomes its status.
     if (communicator && !communicator->is_blocking()) communicator->fail(error.code(), error.what());
     throw;

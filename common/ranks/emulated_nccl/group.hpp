@@ -10,6 +10,8 @@ namespace lockstep::emulated_nccl {
 
 void start_group();        ///< May be nested.
 ncclResult_t end_group();  ///< The outermost one performs all requests. @throws NcclError
+/// A call inside the thread's group has failed: end_group() throws `code`. Does nothing outside a group.
+void fail_group(ncclResult_t code) noexcept;
 
 /// Enqueues an operation: now, or at the end of the thread's group.
 /// @throws NcclError  It is not valid; then no operation of its group is enqueued.

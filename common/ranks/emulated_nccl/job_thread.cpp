@@ -14,6 +14,7 @@ constexpr std::chrono::microseconds kHandOver{300};
 
 void JobThread::post(std::function<void()> job) {
   const std::scoped_lock lock(mutex_);
+  if (is_closing_) return;
   jobs_.push_back(std::move(job));
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   changed_.notify_all();
@@ -47,6 +48,9 @@ void JobThread::close() noexcept {
     changed_.notify_all();
   }
   if (ending.joinable()) ending.join();
+  std::deque<std::function<void()>> dropped;  // may own what owns this object: freed without the lock
+  const std::scoped_lock lock(mutex_);
+  dropped.swap(jobs_);
 }
 
 }  // namespace lockstep::emulated_nccl

@@ -17,9 +17,9 @@ class JobThread {
   JobThread& operator=(const JobThread&) = delete;
   ~JobThread() { close(); }
 
-  /// @param job  Must not throw.
+  /// @param job  Must not throw. Dropped if the thread has ended.
   void post(std::function<void()> job);
-  void cancel() noexcept;  ///< Drops jobs that have not begun.
+  void cancel() noexcept;  ///< Drops jobs that have not begun, at the latest in close().
   void close() noexcept;   ///< Runs the remaining jobs and ends the thread. Not from a job.
 
  private:

@@ -1,6 +1,7 @@
 #include "emulated_nccl/operation.hpp"
 
 #include <array>
+#include <limits>
 
 #include "emulated_nccl/failure.hpp"
 
@@ -62,6 +63,10 @@ void require_known(const Operation& operation, int size) {
                static_cast<int>(operation.type));
   nccl_require(operation.peer >= 0 && operation.peer < size, ncclInvalidArgument, "there is no rank ", operation.peer,
                " among ", size);
+  const std::size_t most =
+      std::numeric_limits<std::size_t>::max() / type_of(operation).bytes / static_cast<std::size_t>(size);
+  nccl_require(operation.count <= most, ncclInvalidArgument, operation.count,
+               " elements have more bytes than a rank of ", size, " can address: is the count negative?");
   if (!is_reduction(operation.kind)) return;
   nccl_require(operation.op >= 0 && operation.op < ncclNumOps, ncclInvalidArgument, "there is no reduction ",
                static_cast<int>(operation.op));

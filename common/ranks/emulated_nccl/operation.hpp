@@ -36,7 +36,7 @@ struct Operation {
 /// Bytes that rank `rank` of `size` writes at `receive`.
 [[nodiscard]] std::size_t output_bytes(const Operation& operation, int rank, int size) noexcept;
 
-/// Checks that type and reduction are supported, and the peer is in [0, size).
+/// Checks that type and reduction are supported, the peer is in [0, size), and the bytes of all ranks fit a size_t.
 /// @throws NcclError  ncclInvalidArgument; names the invalid one.
 void require_known(const Operation& operation, int size);
 

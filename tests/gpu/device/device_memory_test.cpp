@@ -1,8 +1,12 @@
 // Device memory and pinned memory come from a caching allocator, which the emulator's checker switches off.
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -25,6 +29,13 @@ namespace {
 void require_caching() {
   if (environment::get("LOCKSTEP_EMULATOR_CHECK").value_or("0") != "0")
     test::skip("no blocks are kept under the checker");
+}
+
+// Memory of this process that is in use now.
+std::size_t resident_bytes() {
+  std::size_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace
@@ -163,6 +174,48 @@ TEST_CASE("pinned memory that a copy still reads is not handed out again", "[dev
     copy_memory({seen.data(), Device{}}, {there->data(), device}, kBytes);
     REQUIRE(seen == std::vector<std::byte>(kBytes, std::byte(round)));
   }
+}
+
+TEST_CASE("pinned memory that a failed copy still writes is not handed out again", "[device][gpu]") {
+  const Device device = test::accelerator();
+  require_caching();
+  constexpr std::size_t kChunk = std::size_t{4} << 20;  // of a copy to the host: the second finds no memory
+  DeviceAllocator& pinned = DeviceAllocator::of(device, DeviceAllocator::Kind::kPinned);
+  const auto there = Storage::allocate(2 * kChunk, device);
+  zero_memory({there->data(), device}, 2 * kChunk);
+  synchronize(device);
+  pinned.release_cached();
+  std::vector<std::byte> values(2 * kChunk);
+  const Stream stream(device);
+  test::StreamGate gate(stream);
+  pinned.set_limit({.bytes = pinned.statistics().bytes_in_use + kChunk, .who = {}});
+  {
+    const StreamGuard guard(stream);
+    CHECK_THROWS_AS(copy_memory({values.data(), Device{}}, {there->data(), device}, 2 * kChunk), OutOfMemoryError);
+  }
+  pinned.set_limit({});
+  const auto next = Storage::allocate_pinned(kChunk, device);
+  std::memset(next->data(), 0xFF, kChunk);
+  gate.open();
+  stream.synchronize();
+  CHECK(std::all_of(next->data(), next->data() + kChunk, [](std::byte each) { return each == std::byte{0xFF}; }));
+}
+
+TEST_CASE("a block that a stream uses in every step of a long run remembers the last use only", "[device][gpu]") {
+  const Device device = test::accelerator();
+  const auto block = Storage::allocate(1000, device);
+  const Stream stream(device);
+  const auto use_often = [&](int steps) {
+    for (int step = 1; step <= steps; ++step) {
+      block->record_use(stream);
+      if (step % 500 == 0) stream.synchronize();
+    }
+  };
+  use_often(1000);
+  const std::size_t before = resident_bytes();
+  use_often(40'000);
+  const std::size_t after = resident_bytes();
+  CHECK(after < before + (std::size_t{5} << 20));
 }
 
 TEST_CASE("a large copy to a device takes two pinned blocks, however far the host is ahead", "[device][gpu]") {

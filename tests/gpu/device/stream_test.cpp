@@ -9,11 +9,13 @@
 #include <thread>
 #include <vector>
 
+#include "base/environment.hpp"
 #include "base/error.hpp"
 #include "device/copy.hpp"
 #include "device/storage.hpp"
 #include "support/accelerator.hpp"
 #include "support/catch.hpp"
+#include "support/stream_gate.hpp"
 
 using namespace lockstep;
 
@@ -123,6 +125,31 @@ TEST_CASE("an event is asked about on its own device by a thread that has chosen
   CHECK(device_after([&] { end.synchronize(); }) == 1);
   CHECK(device_after([&] { (void)end.is_complete(); }) == 1);
   CHECK(device_after([&] { (void)end.milliseconds_since(begin); }) == 1);
+}
+
+TEST_CASE("memory that another device uses is not reused before, and the next is of its own device", "[device][gpu]") {
+  const DeviceType type = test::accelerator().type;
+  const Device device{type, 0}, reader{type, 1};
+  if (!reader.is_available()) test::skip("fewer than 2 devices");
+  if (environment::get("LOCKSTEP_EMULATOR_CHECK").value_or("0") != "0")
+    test::skip("no blocks are kept under the checker");
+  constexpr std::size_t kBytes = 3 << 20;
+  const Stream fresh(reader);
+  for (const Stream* const stream : {&current_stream(reader), &fresh}) {
+    release_cached_memory(device);  // so that the next blocks come from CUDA
+    test::StreamGate gate(*stream);
+    auto block = Storage::allocate(kBytes, device);
+    const std::byte* const used = block->data();
+    block->record_use(*stream);
+    block.reset();
+    const auto next = Storage::allocate(kBytes, device);  // asks the other device whether it is done
+    CHECK(next->data() != used);
+    cudaPointerAttributes attributes{};
+    CHECK(cudaPointerGetAttributes(&attributes, next->data()) == cudaSuccess);
+    CHECK(attributes.device == device.index);
+    gate.open();
+    stream->synchronize();
+  }
 }
 
 TEST_CASE("the number of a stream is never another's", "[device][gpu]") {

@@ -20,18 +20,47 @@ TEST_CASE("arguments that make no sense are refused, and nothing is enqueued", "
     expect(ncclBcast(array.data(), 4, ncclFloat32, 1, own.comm, own.stream) == ncclInvalidArgument, "root");
     expect(ncclSend(array.data(), 4, ncclFloat32, 0, own.comm, own.stream) == ncclInvalidUsage, "alone to itself");
     expect(ncclBcast(array.data(), 4, ncclFloat32, 0, nullptr, own.stream) == ncclInvalidArgument, "communicator");
+    const std::size_t too_many = std::size_t{1} << 62;  // 2^64 bytes, which is 0
+    expect(ncclAllReduce(array.data(), array.data(), too_many, ncclFloat32, ncclSum, own.comm, own.stream) ==
+               ncclInvalidArgument,
+           "count");
     cudaStream_t other = nullptr;
     ok(cudaSetDevice(1));
     ok(cudaStreamCreate(&other));
     expect(reduce(array.data(), ncclFloat32, ncclSum, other) == ncclInvalidArgument, "stream of another device");
     ok(cudaStreamDestroy(other));
     ok(cudaSetDevice(0));
+    expect(reduce(array.data(), ncclFloat32, ncclSum, other) == ncclInvalidArgument, "a stream that has ended");
+    expect(cudaGetLastError() == cudaSuccess, "the program's next question about CUDA's errors is about its own");
     ok(ncclGroupStart());
     ok(reduce(array.data(), ncclFloat32, ncclSum, own.stream));
     expect(reduce(host, ncclFloat32, ncclSum, own.stream) == ncclInvalidArgument, "in a group");
     expect(ncclGroupEnd() == ncclInvalidArgument, "the group");
     expect(ncclGroupEnd() == ncclInvalidUsage, "no group");
     ok(reduce(array.data(), ncclFloat32, ncclSum, own.stream));  // as good as before
+    ok(cudaStreamSynchronize(own.stream));
+  });
+  CHECK(errors == no_errors(1));
+}
+
+// A graph would run an operation again whose memory is given back when it has run once.
+TEST_CASE("an operation in a captured stream is refused, and the capture is as good as before", "[emulated_nccl]") {
+  const auto errors = run_nccl_ranks(1, [](NcclRank& own) {
+    const DeviceArray<float> array(std::vector<float>{1, 2, 3, 4});
+    const auto reduce = [&] {
+      return ncclAllReduce(array.data(), array.data(), 4, ncclFloat32, ncclSum, own.comm, own.stream);
+    };
+    cudaGraph_t graph = nullptr;
+    std::size_t nodes = 0;
+    ok(cudaStreamBeginCapture(own.stream, cudaStreamCaptureModeRelaxed));
+    ok(cudaMemsetAsync(array.data(), 0, sizeof(float), own.stream));
+    expect(reduce() == ncclInvalidUsage, "captured");
+    expect(std::string(ncclGetLastError(nullptr)).find("captured") != std::string::npos, "the reason");
+    ok(cudaStreamEndCapture(own.stream, &graph));
+    ok(cudaGraphGetNodes(graph, nullptr, &nodes));
+    expect(nodes == 1, "the capture has " + std::to_string(nodes) + " operations");
+    ok(cudaGraphDestroy(graph));
+    ok(reduce());
     ok(cudaStreamSynchronize(own.stream));
   });
   CHECK(errors == no_errors(1));
@@ -45,6 +74,12 @@ TEST_CASE("an id, a rank or a configuration that makes no sense is refused", "[e
   CHECK(ncclCommInitRank(&comm, 2, id, 2) == ncclInvalidArgument);
   CHECK(ncclCommInitRank(&comm, 0, id, 0) == ncclInvalidArgument);
   CHECK(ncclCommInitRank(nullptr, 1, id, 0) == ncclInvalidArgument);
+  CHECK(ncclGroupStart() == ncclSuccess);
+  CHECK(ncclCommInitRank(&comm, 2, id, 2) == ncclInvalidArgument);
+  CHECK(ncclCommSplit(nullptr, 0, 0, &comm, nullptr) == ncclInvalidArgument);
+  CHECK(ncclGroupEnd() == ncclInvalidArgument);  // other ranks of the group would wait for this one
+  CHECK(ncclGroupStart() == ncclSuccess);
+  CHECK(ncclGroupEnd() == ncclSuccess);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.minCTAs = 8;
   config.maxCTAs = 4;

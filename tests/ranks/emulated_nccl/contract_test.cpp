@@ -1,7 +1,9 @@
 #include <atomic>
 #include <barrier>
+#include <memory>
 #include <utility>
 
+#include "emulated_nccl/job_thread.hpp"
 #include "nccl_ranks.hpp"
 #include "support/catch.hpp"
 
@@ -28,6 +30,8 @@ bool hangs(cudaStream_t stream) {
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   return !is_done(stream);
 }
+
+void failing() { throw std::runtime_error("the kernel fails"); }
 
 void init_non_blocking(NcclRank& own) {
   ncclConfig_t config = non_blocking();
@@ -159,6 +163,40 @@ TEST_CASE("when a rank is gone the others hear of it from the async error, while
     });
     CHECK(errors == no_errors(size));
   }
+}
+
+TEST_CASE("a group that a failed device refuses takes no turn: the next one does not wait for it", "[emulated_nccl]") {
+  const auto errors = run_devices(1, [](NcclRank& own) {
+    ok(ncclCommInitRank(&own.comm, own.size, own.id, own.rank));
+    const auto send_nothing = [&] {
+      ok(ncclGroupStart());
+      ok(ncclSend(nullptr, 0, ncclFloat32, 0, own.comm, own.stream));
+      ok(ncclRecv(nullptr, 0, ncclFloat32, 0, own.comm, own.stream));
+      return ncclGroupEnd();
+    };
+    ok(lockstep::emulator::launch_kernel("failing", &failing, {1, 1, 0, own.stream}, {}));
+    expect(cudaStreamSynchronize(own.stream) == cudaErrorLaunchFailure, "the kernel");
+    expect(send_nothing() == ncclUnhandledCudaError, "on the failed device");
+    ok(cudaDeviceReset());
+    ok(cudaStreamCreateWithFlags(&own.stream, cudaStreamNonBlocking));
+    ok(send_nothing());
+    expect(eventually([&] { return is_done(own.stream); }), "the next group waits");
+    ok(ncclCommDestroy(own.comm));
+  });
+  CHECK(errors == no_errors(1));
+}
+
+// A job owns its communicator, which owns the job's thread.
+TEST_CASE("jobs that an aborted communicator no longer runs are not kept", "[emulated_nccl]") {
+  const auto owned = std::make_shared<int>(0);
+  lockstep::emulated_nccl::JobThread thread;
+  thread.cancel();
+  thread.post([owned] { ++*owned; });
+  thread.close();
+  CHECK(owned.use_count() == 1);
+  thread.post([owned] { ++*owned; });
+  CHECK(owned.use_count() == 1);
+  CHECK(*owned == 0);
 }
 
 TEST_CASE("ranks that disagree on count or collective hang until abort, and nothing says so", "[emulated_nccl]") {

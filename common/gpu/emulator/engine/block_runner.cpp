@@ -65,6 +65,7 @@ std::optional<SuspendedBlock> BlockRunner::run_block(uint3 block_idx, std::uint6
   run_ready_threads();
   std::optional<SuspendedBlock> aside;
   if (threads_.live() > 0 && !kernel_.is_over()) aside = units_.grid_barrier.set_aside();
+  if (!aside) units_.phase_barriers.end_block(linear);
   end_block();
   return aside;
 }

@@ -1,7 +1,6 @@
 #include "emulator/engine/execution.hpp"
 
 #include <atomic>
-#include <limits>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -9,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/environment.hpp"
 #include "base/philox.hpp"
 #include "base/text.hpp"
 #include "emulator/engine/block_runner.hpp"
 #include "emulator/engine/fault_guard.hpp"
+#include "emulator/engine/settings.hpp"
 
 namespace lockstep::emulator {
 
@@ -27,10 +26,7 @@ std::mutex& execution_lock() {
 std::atomic<Observer*> current_observer = nullptr;
 
 std::atomic<std::uint64_t>& seed_setting() {
-  static std::atomic<std::uint64_t> setting = [] {
-    const auto seed = environment::get_int("LOCKSTEP_EMULATOR_SEED", 0, std::numeric_limits<std::int64_t>::max());
-    return static_cast<std::uint64_t>(seed.value_or(0));
-  }();
+  static std::atomic<std::uint64_t> setting = settings().order_seed;
   return setting;
 }
 

@@ -25,7 +25,7 @@ struct PendingTile {
 /// The barriers of the running blocks. A copy lands as late as the rules allow: when a thread waits for the phase whose
 /// arrivals are complete. So only threads that wait may rely on it, and the first that does performs it.
 ///
-/// All functions but begin_launch() and describe_missing() are called by the current thread of a block.
+/// All functions but begin_launch(), end_block() and describe_missing() are called by the current thread of a block.
 class PhaseBarriers {
  public:
   /// Both must outlive this.
@@ -33,6 +33,10 @@ class PhaseBarriers {
 
   /// Forgets all barriers.
   void begin_launch() noexcept { barriers_.clear(); }
+  /// Forgets those of a block that does not go on. @param block  Rank in the grid.
+  void end_block(std::uint64_t block) noexcept {
+    barriers_.erase(barriers_.lower_bound({block, nullptr}), barriers_.lower_bound({block + 1, nullptr}));
+  }
   void init(void* barrier, unsigned arrivals, SourcePlace at);
   void arrive(void* barrier, unsigned bytes, SourcePlace at);
   void wait(void* barrier, unsigned parity, SourcePlace at);

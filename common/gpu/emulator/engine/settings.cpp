@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <limits>
 #include <numeric>
 #include <sstream>
 
@@ -30,6 +31,8 @@ Settings read_settings() {
   read.device_bytes = static_cast<std::size_t>(
       read_int("LOCKSTEP_EMULATOR_MEMORY", 1 << 16, std::int64_t{1} << 36, std::int64_t{kDefaultDeviceBytes}));
   read.delays_seed = static_cast<std::uint64_t>(read_int("LOCKSTEP_EMULATOR_DELAYS", 0, std::int64_t{1} << 62, 0));
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  read.order_seed = static_cast<std::uint64_t>(read_int("LOCKSTEP_EMULATOR_SEED", 0, kMost, 0));
   // Unset means all devices; set but empty means none. environment::get does not distinguish these.
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
     read.visible = parse_visible_devices(visible, read.machine_devices);

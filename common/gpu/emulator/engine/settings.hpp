@@ -18,6 +18,7 @@ struct Settings {
   std::vector<int> visible;       ///< Devices that CUDA_VISIBLE_DEVICES allows, in its order.
   std::size_t device_bytes = 0;   ///< LOCKSTEP_EMULATOR_MEMORY: memory per device.
   std::uint64_t delays_seed = 0;  ///< LOCKSTEP_EMULATOR_DELAYS; 0: issue order without delays.
+  std::uint64_t order_seed = 0;   ///< LOCKSTEP_EMULATOR_SEED, of schedule_seed().
 };
 
 const Settings& settings();

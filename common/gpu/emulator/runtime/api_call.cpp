@@ -29,7 +29,8 @@ void watch_fork() {
 
 void check_needs(ApiNeeds needs) {
   api_require(!is_in_host_function(), cudaErrorNotPermitted,
-              "called from a host function of a stream, where CUDA allows no calls of its API");
+              "called from a host function of a stream, or by the destructor of a kernel's argument when the kernel is "
+              "over: there CUDA allows no calls of its API");
   if (needs == ApiNeeds::kNothing) return;
   api_require(device_count() > 0, cudaErrorNoDevice,
               "there is no device (CUDA_VISIBLE_DEVICES, LOCKSTEP_EMULATOR_DEVICES)");

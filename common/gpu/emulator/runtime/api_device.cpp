@@ -8,6 +8,7 @@
 #include "emulator/engine/device_memory.hpp"
 #include "emulator/runtime/api_call.hpp"
 #include "emulator/runtime/capture.hpp"
+#include "emulator/runtime/device_limits.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/pools.hpp"
 #include "emulator/runtime/scheduler.hpp"
@@ -134,8 +135,8 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return api_call("cudaDeviceGetStreamPriorityRange", ApiNeeds::kDevice, [&] {
-    if (least != nullptr) *least = 0;
-    if (greatest != nullptr) *greatest = -1;
+    if (least != nullptr) *least = limits::kLeastPriority;
+    if (greatest != nullptr) *greatest = limits::kGreatestPriority;
   });
 }
 

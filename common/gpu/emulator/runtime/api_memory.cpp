@@ -1,5 +1,9 @@
 #include "emulator/cuda/lockstep_emulator/api_memory.h"
 
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/text.hpp"
@@ -32,11 +36,49 @@ void require_pointer(const void* pointer) {
   api_require(pointer != nullptr, cudaErrorInvalidValue, "the pointer to the result is null");
 }
 
-void require_live(const void* pointer) {
+// Blocks for which a cudaFreeAsync has been issued and is not over.
+struct PendingFrees {
+  std::mutex mutex;
+  std::set<const Allocation*> blocks;
+
+  static PendingFrees& instance() {
+    static PendingFrees& all = *new PendingFrees;  // executor threads may outlive the destructors of statics
+    return all;
+  }
+};
+
+// One of them, while its operation exists: a device that has failed skips it.
+class PendingFree {
+ public:
+  explicit PendingFree(const Allocation& block) : block_(block) {
+    PendingFrees& all = PendingFrees::instance();
+    const std::scoped_lock lock(all.mutex);
+    api_require(all.blocks.insert(&block).second, cudaErrorInvalidValue, kFreedAlready);
+  }
+  PendingFree(const PendingFree&) = delete;
+  PendingFree& operator=(const PendingFree&) = delete;
+  ~PendingFree() {
+    PendingFrees& all = PendingFrees::instance();
+    const std::scoped_lock lock(all.mutex);
+    all.blocks.erase(&block_);
+  }
+
+  static constexpr const char* kFreedAlready = "a cudaFreeAsync for this memory has been issued already";
+
+ private:
+  const Allocation& block_;
+};
+
+const Allocation& require_live(const void* pointer) {
   const Allocation* block = DeviceMemory::instance().find(pointer);
-  if (block != nullptr && block->begin == pointer && !block->is_freed) return;
-  throw ApiError{cudaErrorInvalidValue,
-                 concat("not the address of a live allocation: it is ", describe_address(pointer))};
+  if (block == nullptr || block->begin != pointer || block->is_freed) {
+    throw ApiError{cudaErrorInvalidValue,
+                   concat("not the address of a live allocation: it is ", describe_address(pointer))};
+  }
+  PendingFrees& all = PendingFrees::instance();
+  const std::scoped_lock lock(all.mutex);
+  api_require(!all.blocks.contains(block), cudaErrorInvalidValue, PendingFree::kFreedAlready);
+  return *block;
 }
 
 void free_block(const void* pointer) {
@@ -112,8 +154,7 @@ using namespace lockstep::emulator;
 cudaError_t cudaFree(void* pointer) {
   return api_call("cudaFree", ApiNeeds::kWorkingDevice, [&] {
     if (pointer == nullptr) return;
-    require_live(pointer);
-    Scheduler::instance().wait_device(DeviceMemory::instance().find(pointer)->device);
+    Scheduler::instance().wait_device(require_live(pointer).device);
     throw_failure(current_device());
     free_block(pointer);
   });
@@ -122,17 +163,17 @@ cudaError_t cudaFree(void* pointer) {
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, SourcePlace place) {
   return api_call("cudaFreeAsync", ApiNeeds::kWorkingDevice, [&] {
     if (pointer == nullptr) return;
-    require_live(pointer);
+    const Allocation& block = require_live(pointer);
+    const auto queue = Handles::instance().queue(stream);
+    refuse_in_capture(*queue);
     Operation free;
     free.name = "cudaFreeAsync";
     free.place = place;
-    free.accesses.push_back({static_cast<std::byte*>(pointer), DeviceMemory::instance().find(pointer)->bytes, true});
-    free.run = [pointer] {
+    free.accesses.push_back({static_cast<std::byte*>(pointer), block.bytes, true});
+    free.run = [pointer, pending = std::make_shared<PendingFree>(block)] {
       free_block(pointer);
       return cudaSuccess;
     };
-    const auto queue = Handles::instance().queue(stream);
-    refuse_in_capture(*queue);
     Scheduler::instance().enqueue(queue, std::move(free));
   });
 }
@@ -140,10 +181,11 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, SourcePlace place)
 cudaError_t cudaFreeHost(void* pointer) {
   return api_call("cudaFreeHost", ApiNeeds::kWorkingDevice, [&] {
     if (pointer == nullptr) return;
+    constexpr const char* kStranger = "not the address of live memory of cudaMallocHost or cudaHostAlloc";
+    api_require(HostMemory::instance().is_allocated(pointer), cudaErrorInvalidValue, kStranger);
     for (int device = 0; device < device_count(); ++device) Scheduler::instance().wait_device(device);
-    disallow_host_memory(pointer);
-    api_require(HostMemory::instance().free(pointer), cudaErrorInvalidValue,
-                "not the address of live memory of cudaMallocHost or cudaHostAlloc");
+    disallow_host_memory(pointer);  // before another allocation can have the address
+    api_require(HostMemory::instance().free(pointer), cudaErrorInvalidValue, kStranger);
   });
 }
 
@@ -152,6 +194,8 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int flags) {
     constexpr unsigned kKnown = cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterReadOnly;
     api_require(pointer != nullptr && bytes > 0 && (flags & ~kKnown) == 0, cudaErrorInvalidValue,
                 "the address is null, there are 0 bytes, or an unknown flag is set");
+    api_require(bytes <= ~std::uintptr_t{0} - reinterpret_cast<std::uintptr_t>(pointer), cudaErrorInvalidValue,
+                "the bytes reach beyond all addresses: is their number negative?");
     api_require(HostMemory::instance().add_registered(pointer, bytes), cudaErrorHostMemoryAlreadyRegistered,
                 "a part of this memory is pinned already");
     allow_host_memory(pointer, bytes);
@@ -160,9 +204,10 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int flags) {
 
 cudaError_t cudaHostUnregister(void* pointer) {
   return api_call("cudaHostUnregister", ApiNeeds::kWorkingDevice, [&] {
-    disallow_host_memory(pointer);
-    api_require(HostMemory::instance().remove_registered(pointer), cudaErrorHostMemoryNotRegistered,
-                "not the address of registered memory");
+    constexpr const char* kStranger = "not the address of registered memory";
+    api_require(HostMemory::instance().is_registered(pointer), cudaErrorHostMemoryNotRegistered, kStranger);
+    disallow_host_memory(pointer);  // before it can be registered again
+    api_require(HostMemory::instance().remove_registered(pointer), cudaErrorHostMemoryNotRegistered, kStranger);
   });
 }
 

@@ -1,10 +1,12 @@
 #include "emulator/cuda/lockstep_emulator/api_stream.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "emulator/engine/settings.hpp"
 #include "emulator/runtime/api_call.hpp"
 #include "emulator/runtime/capture.hpp"
+#include "emulator/runtime/device_limits.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/scheduler.hpp"
 
@@ -28,7 +30,8 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flag
     api_require(flags == cudaStreamDefault || flags == cudaStreamNonBlocking, cudaErrorInvalidValue,
                 "flags are cudaStreamDefault or cudaStreamNonBlocking");
     const auto kind = flags == cudaStreamNonBlocking ? StreamKind::kNonBlocking : StreamKind::kBlocking;
-    *stream = Handles::instance().add(Scheduler::instance().open(current_device(), kind, priority));
+    const int possible = std::clamp(priority, limits::kGreatestPriority, limits::kLeastPriority);
+    *stream = Handles::instance().add(Scheduler::instance().open(current_device(), kind, possible));
   });
 }
 
@@ -126,6 +129,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
   return api_call("cudaStreamAddCallback", ApiNeeds::kWorkingDevice, [&] {
     api_require(callback != nullptr && flags == 0, cudaErrorInvalidValue, "the function is null, or flags are not 0");
     const auto queue = Handles::instance().queue(stream);
+    refuse_in_capture(*queue);  // as in CUDA: a callback is for one call
     Operation call;
     call.name = "cudaStreamAddCallback";
     call.is_host_function = true;

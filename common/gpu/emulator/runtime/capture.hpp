@@ -29,7 +29,7 @@ Point issue(const std::shared_ptr<StreamQueue>& queue, Operation operation);
 void begin_capture(const StreamQueue& queue);
 /// Ends the capture that began in the stream. @throws ApiError  There is none, or it is invalid or unjoined.
 RecordedOperations end_capture(const StreamQueue& queue);
-/// Drops the capture that began in the stream, if any: the stream is destroyed.
+/// Drops the capture that began in the stream, if any: the stream is destroyed, or its thread ends.
 void abandon_capture(const StreamQueue& queue);
 /// Drops all captures of a device that is reset.
 void abandon_captures(int device);

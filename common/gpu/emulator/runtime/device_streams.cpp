@@ -60,13 +60,14 @@ DeviceStreams::Next DeviceStreams::next(TimePoint now) {
   return best;
 }
 
-void DeviceStreams::complete(StreamQueue& queue, cudaError_t result) {
+Operation DeviceStreams::complete(StreamQueue& queue, cudaError_t result) {
   if (result != cudaSuccess && failure_ == cudaSuccess) failure_ = result;
-  const Operation done = std::move(queue.pending.front());
+  Operation done = std::move(queue.pending.front());
   queue.pending.pop_front();
   queue.is_busy = false;
   ++queue.completed;
   if (queue.is_closed) drop_if_drained(queue);
+  return done;
 }
 
 void DeviceStreams::drop_if_drained(const StreamQueue& queue) {

@@ -35,8 +35,8 @@ class DeviceStreams {
   };
   /// Of the operations that can run, the one whose delay ends first; ties are resolved by priority, then issue order.
   [[nodiscard]] Next next(TimePoint now);
-  /// Records that the first operation of the stream is done.
-  void complete(StreamQueue& queue, cudaError_t result);
+  /// Records that the first operation of the stream is done. @return  That operation, to be ended without the lock.
+  [[nodiscard]] Operation complete(StreamQueue& queue, cudaError_t result);
   /// The first error of an operation, or cudaSuccess.
   [[nodiscard]] cudaError_t failure() const noexcept { return failure_; }
 

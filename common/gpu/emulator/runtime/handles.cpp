@@ -18,7 +18,9 @@ class ThreadStreams {
  public:
   ~ThreadStreams() {
     for (const auto& queue : queues_) {
-      if (queue) Scheduler::instance().close(queue);
+      if (!queue) continue;
+      abandon_capture(*queue);
+      Scheduler::instance().close(queue);
     }
   }
   std::shared_ptr<StreamQueue> of(int device) {

@@ -53,6 +53,18 @@ bool HostMemory::remove_registered(const void* begin) {
   return true;
 }
 
+bool HostMemory::is_allocated(const void* begin) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(static_cast<const std::byte*>(begin));
+  return found != entries_.end() && found->second.mapping;
+}
+
+bool HostMemory::is_registered(const void* begin) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(static_cast<const std::byte*>(begin));
+  return found != entries_.end() && !found->second.mapping;
+}
+
 HostMemory::Entries::const_iterator HostMemory::find_locked(const void* address) const {
   const auto* place = static_cast<const std::byte*>(address);
   auto found = entries_.upper_bound(place);

@@ -31,6 +31,11 @@ class HostMemory {
   /// Undoes add_registered(). @return  False if none begins there.
   bool remove_registered(const void* begin);
 
+  /// True if a block of allocate() begins there.
+  [[nodiscard]] bool is_allocated(const void* begin) const;
+  /// True if memory of add_registered() begins there.
+  [[nodiscard]] bool is_registered(const void* begin) const;
+
   /// A pinned block.
   struct Block {
     std::byte* begin = nullptr;  ///< The program's address.

@@ -11,6 +11,9 @@ thread_local bool in_host_function = false;
 
 bool is_in_host_function() { return in_host_function; }
 
+CallsForbidden::CallsForbidden() : before_(std::exchange(in_host_function, true)) {}
+CallsForbidden::~CallsForbidden() { in_host_function = before_; }
+
 void HostThreads::post(std::function<void()> function) {
   {
     const std::lock_guard lock(mutex_);

@@ -29,7 +29,19 @@ class HostThreads {
   bool is_stopping_ = false;
 };
 
-/// True if the calling thread runs a host function, which may not call CUDA.
+/// True if the calling thread runs a host function, or ends an operation: then it may not call CUDA.
 bool is_in_host_function();
+
+/// While it lives, the calling thread may not call CUDA.
+class CallsForbidden {
+ public:
+  CallsForbidden();
+  CallsForbidden(const CallsForbidden&) = delete;
+  CallsForbidden& operator=(const CallsForbidden&) = delete;
+  ~CallsForbidden();
+
+ private:
+  bool before_;
+};
 
 }  // namespace lockstep::emulator

@@ -157,14 +157,16 @@ void Scheduler::run_first(Lock& lock, Executor& device, const std::shared_ptr<St
   Operation& first = queue->pending.front();
   queue->is_busy = true;
   const bool is_skipped = !first.run || (device.streams.failure() != cudaSuccess && !first.runs_on_failed_device);
+  Operation done;
   if (is_skipped) {
-    complete(device, *queue, cudaSuccess);
+    done = complete(device, *queue, cudaSuccess);
   } else if (first.is_host_function) {
     order_checks_.host_waited(first.before);  // it may tell other threads of the host that its stream has come so far
     device.host_threads.post([this, &device, queue, &first] {
       const cudaError_t result = first.run();
+      Operation done_here;
       const Lock relock(mutex_);
-      complete(device, *queue, result);
+      done_here = complete(device, *queue, result);
     });
   } else {
     device.is_running = true;
@@ -172,15 +174,22 @@ void Scheduler::run_first(Lock& lock, Executor& device, const std::shared_ptr<St
     const cudaError_t result = order_checks_.run(*queue, first, mutex_);
     lock.lock();
     device.is_running = false;
-    complete(device, *queue, result);
+    done = complete(device, *queue, result);
   }
+  lock.unlock();
+  {
+    const CallsForbidden scope;  // what the operation owns may be the program's: a kernel's arguments
+    done = {};
+  }
+  lock.lock();
 }
 
 // Called with the lock held.
-void Scheduler::complete(Executor& device, StreamQueue& queue, cudaError_t result) {
+Operation Scheduler::complete(Executor& device, StreamQueue& queue, cudaError_t result) {
   order_checks_.completed(queue.id, queue.completed + 1);
-  device.streams.complete(queue, result);
+  Operation done = device.streams.complete(queue, result);
   changed_.notify_all();
+  return done;
 }
 
 }  // namespace lockstep::emulator

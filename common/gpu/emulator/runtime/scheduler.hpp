@@ -73,7 +73,7 @@ class Scheduler {
   Executor& executor(int device) { return executors_[static_cast<std::size_t>(device)]; }
   void run_device(int device);
   void run_first(Lock& lock, Executor& executor, const std::shared_ptr<StreamQueue>& queue);
-  void complete(Executor& executor, StreamQueue& queue, cudaError_t result);
+  [[nodiscard]] Operation complete(Executor& executor, StreamQueue& queue, cudaError_t result);
 
   std::mutex mutex_;
   std::condition_variable changed_;

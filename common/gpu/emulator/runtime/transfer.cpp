@@ -54,7 +54,14 @@ void require_direction(cudaMemcpyKind kind, MemoryPlace to, MemoryPlace from, co
                         ", the source is ", describe_address(copy.from))};
 }
 
-std::size_t span_bytes(std::size_t pitch, const Transfer& copy) { return (copy.height - 1) * pitch + copy.width; }
+// Bytes from the first row's first to the last row's last. @throws ApiError  There is no such number.
+std::size_t span_bytes(std::size_t pitch, std::size_t width, std::size_t height) {
+  std::size_t bytes = 0;
+  const bool is_too_much =
+      __builtin_mul_overflow(height - 1, pitch, &bytes) || __builtin_add_overflow(bytes, width, &bytes);
+  api_require(!is_too_much, cudaErrorInvalidValue, "the rows reach beyond all addresses: is a size negative?");
+  return bytes;
+}
 
 // Copies at the runtime's addresses; reports the program's addresses to the checker.
 void run_copy(const Transfer& copy, const std::byte* from_alias) {
@@ -150,14 +157,16 @@ void transfer(Transfer copy, cudaMemcpyKind kind, const std::shared_ptr<StreamQu
   api_require(copy.to != nullptr && copy.from != nullptr, cudaErrorInvalidValue, "an address is null");
   api_require(copy.height == 1 || (copy.to_pitch >= copy.width && copy.from_pitch >= copy.width),
               cudaErrorInvalidPitchValue, "a pitch is smaller than a row");
+  const std::size_t to_bytes = span_bytes(copy.to_pitch, copy.width, copy.height);
+  const std::size_t from_bytes = span_bytes(copy.from_pitch, copy.width, copy.height);
   if (copy.to_pitch == copy.width && copy.from_pitch == copy.width) {
     copy.width *= std::exchange(copy.height, 1);
   }
   const MemoryPlace to = place_of(copy.to);
   const MemoryPlace from = place_of(copy.from);
   require_direction(kind, to, from, copy);
-  require_inside(copy.to, span_bytes(copy.to_pitch, copy));
-  require_inside(copy.from, span_bytes(copy.from_pitch, copy));
+  require_inside(copy.to, to_bytes);
+  require_inside(copy.from, from_bytes);
   const bool is_between_devices = is_of_device(to) && is_of_device(from);
   const bool is_between_hosts = !is_of_device(to) && !is_of_device(from);
   const bool is_recorded = is_captured(*queue);  // then nothing is copied now, and nothing waited for
@@ -174,7 +183,7 @@ void set_rows(const char* name, SourcePlace place, void* pointer, std::size_t pi
   api_require(pointer != nullptr && where != MemoryPlace::kPageable, cudaErrorInvalidValue,
               "the memory is neither a device's nor pinned");
   api_require(height == 1 || pitch >= width, cudaErrorInvalidPitchValue, "the pitch is smaller than a row");
-  require_inside(pointer, (height - 1) * pitch + width);
+  require_inside(pointer, span_bytes(pitch, width, height));
   auto* const first = static_cast<std::byte*>(pointer);
   Operation set;
   set.name = name;

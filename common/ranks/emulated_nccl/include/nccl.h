@@ -4,8 +4,8 @@
 /// that it compiles unchanged and runs without a GPU, between processes or threads, over sockets. Its times are
 /// meaningless. NVIDIA's manual documents each call; the comments here describe differences and common mistakes.
 ///
-/// Not supported: float16 and float8, user-defined reductions, windows, shrinking. ncclMin and ncclMax propagate NaN,
-/// which NCCL does not promise.
+/// Not supported: float16 and float8, user-defined reductions, windows, shrinking, graphs (in a captured stream an
+/// operation is ncclInvalidUsage). ncclMin and ncclMax propagate NaN, which NCCL does not promise.
 /// @source NCCL 2.28 user guide, https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api.html
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

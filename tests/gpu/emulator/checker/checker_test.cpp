@@ -85,6 +85,29 @@ TEST_CASE("Correct kernels are silent in every order of threads", "[emulator]") 
   }
 }
 
+TEST_CASE("Kernels may still use pinned memory that the wrong call has not freed", "[emulator]") {
+  constexpr std::size_t kBytes = Buffers::kCount * sizeof(float);
+  const CheckedScope scope(0);
+  const DeviceArray<float> floats;
+  std::vector<float> registered(Buffers::kCount);
+  float* allocated = nullptr;
+  REQUIRE(cudaHostRegister(registered.data(), kBytes, cudaHostRegisterDefault) == cudaSuccess);
+  REQUIRE(cudaMallocHost(&allocated, kBytes) == cudaSuccess);
+  CHECK(cudaFreeHost(registered.data()) == cudaErrorInvalidValue);
+  CHECK(cudaHostUnregister(allocated) == cudaErrorHostMemoryNotRegistered);
+  for (const float* const host : {static_cast<const float*>(registered.data()), static_cast<const float*>(allocated)}) {
+    Buffers buffers;
+    buffers.floats = floats.data();
+    buffers.host = host;
+    std::ranges::find(planted(), "host", &Planted::name)->launch(buffers);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  }
+  INFO(all_text());
+  CHECK(findings().empty());
+  CHECK(cudaFreeHost(allocated) == cudaSuccess);
+  CHECK(cudaHostUnregister(registered.data()) == cudaSuccess);
+}
+
 TEST_CASE("A finding is kept once and counted, with the threads of its first time", "[emulator]") {
   const CheckedScope scope(0);
   run_planted("race");

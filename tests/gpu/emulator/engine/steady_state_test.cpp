@@ -4,12 +4,18 @@
 #include <cstdlib>
 #include <new>
 
+#include "device/hopper.hpp"
 #include "device/tensor_core.hpp"
 #include "run_kernel.hpp"
 #include "support/catch.hpp"
 
 namespace {
-std::atomic<long> allocations = 0;
+std::atomic<long> allocations = 0, releases = 0;
+
+void release(void* memory) noexcept {
+  if (memory != nullptr) ++releases;
+  std::free(memory);
+}
 }  // namespace
 
 // The library's calls come here too: a program's operators win over the standard library's.
@@ -19,8 +25,8 @@ void* operator new(std::size_t bytes) {
   throw std::bad_alloc();
 }
 // Not inlined: g++ 14 takes free() beside an operator new for a mistake.
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { release(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { release(memory); }
 
 using namespace lockstep::emulator;
 using namespace lockstep::emulator::test;
@@ -54,5 +60,20 @@ TEST_CASE("A launch like the one before allocates nothing, however many threads 
     CHECK(after_second == after_first);
     if (seed == kSeeds[0]) CHECK(after_first > at_start);  // the count does see the library: stacks, queues of copies
   }
+}
+
+TEST_CASE("What a block has made is forgotten when it ends, not when the launch does", "[emulator]") {
+  const auto kept_after = [](unsigned blocks) {
+    const bool is_ok = run(blocks, 32, [] {
+                         __shared__ lockstep::device::PhaseBarrier barrier;
+                         if (threadIdx.x == 0) lockstep::device::init_barrier(barrier, 1);
+                       }).is_ok;
+    return is_ok ? allocations - releases : -1;
+  };
+  static_cast<void>(kept_after(1));  // makes what launches share
+  const long after_one = kept_after(1);
+  const long after_many = kept_after(100);
+  CHECK(after_one > 0);
+  CHECK(after_many == after_one);
 }
 #endif

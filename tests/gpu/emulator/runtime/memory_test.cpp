@@ -198,6 +198,20 @@ TEST_CASE("Rows of more bytes than there are numbers do not fit", "[emulator]") 
   CHECK(cudaMalloc3D(&region, make_cudaExtent(std::size_t{1} << 32, 65536, 65536)) == cudaErrorMemoryAllocation);
 }
 
+TEST_CASE("Rows that reach beyond all addresses are neither copied nor set", "[emulator]") {
+  constexpr std::size_t kHuge = std::size_t{1} << 32;
+  std::vector<float> host(100);
+  float* x = nullptr;
+  REQUIRE(cudaMalloc(&x, 400) == cudaSuccess);
+  const auto copy = [&](std::size_t width, std::size_t height) {
+    return cudaMemcpy2D(x, kHuge, host.data(), kHuge, width, height, cudaMemcpyHostToDevice);
+  };
+  CHECK(copy(kHuge, kHuge) == cudaErrorInvalidValue);  // 2^64 bytes, which is 0
+  CHECK(copy(4, kHuge + 1) == cudaErrorInvalidValue);  // the last row would begin where the first does
+  CHECK(cudaMemset2D(x, kHuge, 0, 4, kHuge + 1) == cudaErrorInvalidValue);
+  CHECK(cudaFree(x) == cudaSuccess);
+}
+
 TEST_CASE("A grid barrier keeps the shared memory of blocks, and lets the host's static objects alone", "[emulator]") {
   int *kept = nullptr, *counts = nullptr;
   REQUIRE(cudaMallocManaged(&kept, 3 * sizeof(int)) == cudaSuccess);
@@ -219,6 +233,7 @@ TEST_CASE("cudaPointerGetAttributes tells whose memory an address is of", "[emul
   REQUIRE(cudaMalloc(&device, 400) == cudaSuccess);
   REQUIRE(cudaHostAlloc(&pinned, 400, cudaHostAllocPortable) == cudaSuccess);
   REQUIRE(cudaMallocManaged(&managed, 400) == cudaSuccess);
+  CHECK(cudaHostRegister(registered.data(), ~std::size_t{0}, cudaHostRegisterDefault) == cudaErrorInvalidValue);
   REQUIRE(cudaHostRegister(registered.data(), 4000, cudaHostRegisterDefault) == cudaSuccess);
   const auto type_of = [](const void* pointer) {
     cudaPointerAttributes attributes{};

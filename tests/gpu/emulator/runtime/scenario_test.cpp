@@ -61,6 +61,15 @@ TEST_CASE("LOCKSTEP_EMULATOR_MEMORY caps a device", "[emulator]") {
   CHECK(run("use_all_memory", {{"LOCKSTEP_EMULATOR_MEMORY", "1500000"}}).exit_code == 0);
 }
 
+TEST_CASE("A seed that is no number is reported, and does not end the program", "[emulator]") {
+  for (const char* const variable : {"LOCKSTEP_EMULATOR_SEED", "LOCKSTEP_EMULATOR_DELAYS"}) {
+    const Finished finished = run("wait_event", {{variable, "x"}});
+    INFO(finished.err);
+    CHECK(finished.exit_code == 0);
+    CHECK_THAT(finished.err, ContainsSubstring(std::string(variable) + "=x is not an integer"));
+  }
+}
+
 TEST_CASE("A forked child is told that it cannot use the device", "[emulator]") {
   CHECK(run("use_after_fork").exit_code == 0);
 }

@@ -1,4 +1,4 @@
-#include <cuda_runtime_api.h>
+#include <cuda_runtime.h>
 
 #include <atomic>
 #include <chrono>
@@ -169,12 +169,51 @@ TEST_CASE_METHOD(Fixture, "Everything issued completes without further calls", "
   CHECK(is_done);
 }
 
+// By the time of a second free the address could be that of another allocation.
+TEST_CASE_METHOD(Fixture, "Memory whose free has been issued cannot be freed again", "[emulator]") {
+  Gate gate;
+  void* block = nullptr;
+  REQUIRE(cudaMallocAsync(&block, 64, free_running) == cudaSuccess);
+  gate.close(free_running);
+  REQUIRE(cudaFreeAsync(block, free_running) == cudaSuccess);
+  CHECK(cudaFreeAsync(block, free_running) == cudaErrorInvalidValue);
+  CHECK(cudaFreeAsync(block, blocking) == cudaErrorInvalidValue);
+  gate.open();
+  CHECK(cudaStreamSynchronize(free_running) == cudaSuccess);
+  CHECK(cudaFree(block) == cudaErrorInvalidValue);
+}
+
 TEST_CASE_METHOD(Fixture, "A host function must not call the API", "[emulator]") {
   cudaError_t inside = cudaSuccess;
   const auto call = [](void* error) { *static_cast<cudaError_t*>(error) = cudaDeviceSynchronize(); };
   REQUIRE(cudaLaunchHostFunc(blocking, call, &inside) == cudaSuccess);
   REQUIRE(cudaStreamSynchronize(blocking) == cudaSuccess);
   CHECK(inside == cudaErrorNotPermitted);
+}
+
+// A learner's object that frees its memory: each copy of it does.
+TEST_CASE_METHOD(Fixture, "A kernel's argument whose destructor calls the API is refused when the kernel is over",
+                 "[emulator]") {
+  struct Owner {
+    std::thread::id host;
+    std::atomic<int>* refused;
+    Owner(std::thread::id host_, std::atomic<int>* refused_) : host(host_), refused(refused_) {}
+    Owner(const Owner&) = default;
+    Owner& operator=(const Owner&) = default;
+    ~Owner() {
+      if (std::this_thread::get_id() != host && cudaFree(nullptr) == cudaErrorNotPermitted) ++*refused;
+    }
+  };
+  std::atomic<int> refused = 0;
+  void (*const kernel)(Owner) = [](Owner) {};
+  {
+    const Owner owner(std::this_thread::get_id(), &refused);
+    REQUIRE(launch_kernel("kernel", kernel, {1, 1, 0, blocking}, {}, owner) == cudaSuccess);
+  }
+  REQUIRE(cudaStreamSynchronize(blocking) == cudaSuccess);
+  REQUIRE(test::fill(x, 1.0F, kCount, blocking) == cudaSuccess);
+  REQUIRE(cudaStreamSynchronize(blocking) == cudaSuccess);  // the launch before it has ended in all respects
+  CHECK(refused == 1);
 }
 
 TEST_CASE_METHOD(Fixture, "Destroyed handles are refused, and what was issued to them completes", "[emulator]") {
@@ -237,6 +276,14 @@ TEST_CASE_METHOD(Fixture, "Streams tell what they were created with", "[emulator
   CHECK(priority == -1);
   CHECK(cudaStreamCreateWithFlags(&stream, 12) == cudaErrorInvalidValue);
   CHECK(cudaStreamDestroy(stream) == cudaSuccess);
+  int least = 0, greatest = 0;
+  REQUIRE(cudaDeviceGetStreamPriorityRange(&least, &greatest) == cudaSuccess);
+  for (const int beyond : {least + 1, greatest - 1}) {
+    REQUIRE(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, beyond) == cudaSuccess);
+    CHECK(cudaStreamGetPriority(stream, &priority) == cudaSuccess);
+    CHECK(priority == (beyond > least ? least : greatest));
+    CHECK(cudaStreamDestroy(stream) == cudaSuccess);
+  }
 }
 
 TEST_CASE_METHOD(Fixture, "A graph runs what was captured, as often as it is launched, and the capture runs nothing",
@@ -307,6 +354,14 @@ TEST_CASE_METHOD(Fixture, "A capture ends with the stream in which it began", "[
   CHECK(cudaMemset(x, 0, kBytes) == cudaSuccess);
 }
 
+TEST_CASE_METHOD(Fixture, "A capture ends with the thread whose default stream it began in", "[emulator]") {
+  cudaError_t begun = cudaErrorUnknown;
+  std::thread([&] { begun = cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeRelaxed); }).join();
+  CHECK(begun == cudaSuccess);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(cudaMemset(x, 0, kBytes) == cudaSuccess);
+}
+
 TEST_CASE_METHOD(Fixture, "The default stream cannot join a capture", "[emulator]") {
   cudaGraph_t graph = nullptr;
   REQUIRE(cudaStreamBeginCapture(free_running, cudaStreamCaptureModeGlobal) == cudaSuccess);
@@ -338,6 +393,10 @@ TEST_CASE_METHOD(Fixture, "A call that a capture cannot hold is an error and end
   CHECK(cudaEventRecord(event, nullptr) == cudaErrorStreamCaptureImplicit);
   CHECK(cudaStreamIsCapturing(blocking, &status) == cudaSuccess);
   CHECK(status == cudaStreamCaptureStatusInvalidated);
+  CHECK(cudaStreamEndCapture(blocking, &graph) == cudaErrorStreamCaptureInvalidated);
+  begin();
+  const auto callback = [](cudaStream_t, cudaError_t, void*) {};
+  CHECK(cudaStreamAddCallback(blocking, callback, nullptr, 0) == cudaErrorStreamCaptureUnsupported);
   CHECK(cudaStreamEndCapture(blocking, &graph) == cudaErrorStreamCaptureInvalidated);
   begin();
   CHECK(cudaStreamIsCapturing(nullptr, &status) == cudaErrorStreamCaptureImplicit);  // and harms nothing

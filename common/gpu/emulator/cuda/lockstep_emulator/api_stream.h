@@ -11,7 +11,7 @@ extern "C" {
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamCreate(cudaStream_t* stream);
 /// @param flags  cudaStreamDefault or cudaStreamNonBlocking.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags);
-/// @param priority  Lower runs first if several can run.
+/// @param priority  Lower runs first if several can run; limited to what cudaDeviceGetStreamPriorityRange says.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority);
 /// Returns at once; issued work completes.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamDestroy(cudaStream_t stream);
@@ -27,7 +27,7 @@ LOCKSTEP_EMULATOR_API cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsign
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device);
 /// Calls `function` on a separate thread, in stream order. It may wait for other streams and processes.
 LOCKSTEP_EMULATOR_API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data);
-/// As cudaLaunchHostFunc; called even if the device has failed.
+/// As cudaLaunchHostFunc; called even if the device has failed. Cannot be captured.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback,
                                                         void* user_data, unsigned int flags);
 
