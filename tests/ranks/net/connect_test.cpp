@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "net/backoff.hpp"
 #include "net/resolve.hpp"
 #include "net/stream_socket.hpp"
 #include "net/tcp_listener.hpp"
@@ -140,6 +141,15 @@ TEST_CASE("if no address answers, each is listed with what it did", "[net]") {
                     ContainsSubstring("cannot connect to node7, tried for 0.4 s") &&
                         ContainsSubstring("127.0.0.2: Connection timed out") &&
                         ContainsSubstring("127.0.0.1: Connection refused"));
+}
+
+TEST_CASE("however often nobody answers, the next attempt has some time, and not too much", "[net]") {
+  net::AttemptLimit limit(3s, 60s);
+  CHECK(limit.now() == 3s);
+  limit.grow();
+  CHECK(limit.now() == 6s);
+  for (int attempt = 0; attempt < 1000; ++attempt) limit.grow();
+  CHECK(limit.now() == 60s);
 }
 
 TEST_CASE("a name that is not known yet is looked up again", "[net]") {
