@@ -132,8 +132,9 @@ struct TcpStoreServer::Server {
       const auto patience = std::chrono::milliseconds(parse_integer(request.value).value_or(0));
       return park(client, {request.key, frame.header.sequence, Deadline::after(patience).when()});
     }
-    reply(client, frame.header.sequence, perform(request));
-    wake_parked(request.key);
+    const Reply result = perform(request);
+    wake_parked(request.key);  // first: this client may have gone, and then reply() throws
+    reply(client, frame.header.sequence, result);
   }
 
   Reply perform(const Request& request) {
