@@ -126,6 +126,18 @@ TEST_CASE("a value reaches those that wait for it though its setter has gone", "
   }
 }
 
+TEST_CASE("a client that would wait for ever waits, and is not answered at once", "[store]") {
+  const RunningServer fixture;
+  net::StreamSocket waiting = fixture.connect(0);
+  send_request(waiting, {store::Operation::kGet, "key", "9223372036854775807", {}});
+  const auto setter = fixture.client(1);
+  setter->set("before", "1");  // by now the server has read the request
+  setter->set("key", "v");
+  const store::Reply reply = receive_reply(waiting);
+  CHECK(reply.status == store::Status::kOk);
+  CHECK(reply.value == "v");
+}
+
 TEST_CASE("strangers of every kind leave a running store and its clients alone", "[store]") {
   const RunningServer fixture;
   const auto honest = fixture.client(0);
