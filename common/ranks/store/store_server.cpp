@@ -112,8 +112,10 @@ struct TcpStoreServer::Server {
   void serve_client(Client& client) {
     try {
       client.stream.flush();
-      while (const auto frame = client.stream.receive()) answer(client, *frame);
-      if (client.stream.queued_bytes() > kMaxQueuedBytes) throw IoError("a client does not read its replies");
+      while (const auto frame = client.stream.receive()) {
+        answer(client, *frame);
+        if (client.stream.queued_bytes() > kMaxQueuedBytes) throw IoError("a client does not read its replies");
+      }
       watch_for_room(client);
     } catch (const Error&) {  // closed, or not one of our clients: the others are not affected
       unpark(client);

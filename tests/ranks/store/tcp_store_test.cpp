@@ -138,6 +138,25 @@ TEST_CASE("a client that would wait for ever waits, and is not answered at once"
   CHECK(reply.value == "v");
 }
 
+TEST_CASE("a client that asks for much and reads nothing is cut off before the store has answered all", "[store]") {
+  const RunningServer fixture;
+  const auto honest = fixture.client(0);
+  honest->set("big", std::string(store::kMaxValueBytes, 'x'));
+  net::StreamSocket greedy = fixture.connect(1);
+  std::vector<std::byte> requests;  // in one piece, so that the store finds all of them at once
+  const auto append = [&requests](const store::Request& request) {
+    const std::vector<std::byte> payload = store::encode(request);
+    const net::EncodedHeader header = net::seal({.type = net::FrameType::kStoreRequest}, payload);
+    requests.insert(requests.end(), header.begin(), header.end());
+    requests.insert(requests.end(), payload.begin(), payload.end());
+  };
+  for (int i = 0; i < 100; ++i) append({store::Operation::kTryGet, "big", {}, {}});
+  append({store::Operation::kSet, "after", "all answers", {}});
+  greedy.send_all(requests, soon());
+  honest->set("next", "1");  // by now the store has read them
+  CHECK_FALSE(honest->try_get("after"));
+}
+
 TEST_CASE("strangers of every kind leave a running store and its clients alone", "[store]") {
   const RunningServer fixture;
   const auto honest = fixture.client(0);
