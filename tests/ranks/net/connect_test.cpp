@@ -35,9 +35,11 @@ addrinfo* list_of(const char* host, const char* port, const addrinfo* hints) {
 
 // A name server that does not answer before it may; after 20 s a test that waits for it goes on, and fails.
 std::atomic<bool> may_answer = false, has_answered = false;
+std::atomic<int> times_asked = 0;
 
 int slow_lookup(const char* host, const char* port, const addrinfo* hints, addrinfo** found) {
   if ((hints->ai_flags & AI_NUMERICHOST) != 0) return ::getaddrinfo(host, port, hints, found);
+  ++times_asked;
   for (const auto limit = Deadline::after(20s); !may_answer && !limit.has_expired();) std::this_thread::sleep_for(1ms);
   *found = list_of("127.0.0.1", port, hints);
   has_answered = true;
@@ -109,6 +111,18 @@ TEST_CASE("a name server that does not answer is waited for until the deadline, 
   const AddressList found = net::resolve({"node7", 80}, Deadline::never(), slow_lookup);
   CHECK(found->ai_next == nullptr);
   CHECK_NOTHROW(net::resolve({"127.0.0.1", 80}, Deadline::after(0ms), slow_lookup));  // a number needs no answer
+}
+
+TEST_CASE("a name server that is slower than each of many waits is asked once, and its answer used", "[net]") {
+  may_answer = has_answered = false;
+  times_asked = 0;
+  for (int i = 0; i < 5; ++i) {
+    CHECK_THROWS_AS(net::resolve({"node8", 80}, Deadline::after(10ms), slow_lookup), TimeoutError);
+  }
+  may_answer = true;
+  const AddressList found = net::resolve({"node8", 80}, Deadline::never(), slow_lookup);
+  CHECK(net::to_address(*found) == net::SocketAddress{"127.0.0.1", 80});
+  CHECK(times_asked == 1);
 }
 
 TEST_CASE("an address that does not answer costs the name's other addresses nothing", "[net]") {
