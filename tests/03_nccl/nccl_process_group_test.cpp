@@ -103,6 +103,23 @@ TEST_CASE("nobody leaves NCCL's barrier before the last has entered", "[nccl][ch
 TEST_CASE("NCCL runs collectives in issue order", "[nccl][chapter][multirank]") {
   test::check_issue_order(nccl_groups());
 }
+TEST_CASE("a Work of NCCL keeps host memory alive until the collective is done, and no longer",
+          "[nccl][chapter][multirank]") {
+  const test::GroupFactory& make_group = nccl_groups();
+  const auto released = test::run_ranks_for<int>(2, [&make_group](JobContext context) {
+    const auto group = make_group(std::move(context));
+    auto memory = std::make_shared<std::vector<std::int64_t>>(100, 1);
+    const std::weak_ptr<void> watched = memory;
+    comm::Buffer buffer = comm::host_buffer(std::span(*memory));
+    buffer.keep_alive = std::move(memory);
+    comm::Work work = group->all_reduce(std::move(buffer));
+    const bool was_kept = !watched.expired();  // asked first: it may be done at any moment
+    const bool is_kept_while_pending = was_kept || work.is_completed();
+    work.synchronize();
+    return is_kept_while_pending && watched.expired() ? 1 : 0;
+  });
+  CHECK(released == std::vector<int>{1, 1});
+}
 TEST_CASE("NCCL's other collectives are right for every dtype, operation, root and count",
           "[nccl][chapter][multirank]") {
   // Without 4 and 8 ranks, a third of the time: calls of the look-alike are slow.

@@ -43,6 +43,7 @@ void HostBounce::send_back(const Stream& stream) const {
 }
 
 bool HostBounce::writes_to(const comm::Buffer& host) const noexcept {
+  if (regions_.empty()) return false;
   const auto* const begin = static_cast<const std::byte*>(host.data);
   return std::ranges::any_of(results_, [&](const Result& result) {
     const std::byte* const result_begin = regions_[result.region].host + result.offset;

@@ -19,8 +19,10 @@ class HostBounce {
   void send_back(const Stream& stream) const;
   // After these copies: writes the results to host memory.
   void deliver() const;
+  // After that: gives all memory back, although a handle may keep this object for long.
+  void release() noexcept { regions_.clear(); }
   [[nodiscard]] bool has_results() const noexcept { return !results_.empty(); }
-  // Whether deliver() writes to any of this host memory.
+  // Whether deliver() writes to any of this host memory; false once the memory has been released.
   [[nodiscard]] bool writes_to(const comm::Buffer& host) const noexcept;
 
  private:

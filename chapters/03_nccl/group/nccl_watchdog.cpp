@@ -157,6 +157,7 @@ void NcclProcessGroup::Watchdog::end(Task& task, std::exception_ptr error) noexc
       call.input.keep_alive.reset();
       call.parts.clear();
     }
+    if (!error) task.bounce.release();  // otherwise copies may still be in flight
     task.error = error;
     task.has_ended = true;
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Pauses between attempts to connect or to resolve a name. Internal to this module.
+// Pauses between attempts to connect or to resolve a name, and their durations. Internal to this module.
 #include <algorithm>
 #include <chrono>
 #include <random>
@@ -21,6 +21,19 @@ class Backoff {
  private:
   std::chrono::milliseconds next_, longest_;
   std::minstd_rand random_{std::random_device{}()};
+};
+
+// How long an attempt may take: doubles from `first` to `longest`.
+class AttemptLimit {
+ public:
+  AttemptLimit(std::chrono::nanoseconds first, std::chrono::nanoseconds longest) : limit_(first), longest_(longest) {}
+
+  [[nodiscard]] std::chrono::nanoseconds now() const noexcept { return limit_; }
+  // Call after an attempt that got no answer; a refusal is one.
+  void grow() noexcept { limit_ = std::min(limit_ * 2, longest_); }
+
+ private:
+  std::chrono::nanoseconds limit_, longest_;
 };
 
 }  // namespace lockstep::net

@@ -21,9 +21,9 @@ using Clock = Deadline::Clock;
 
 // Delay between the first attempts at two addresses (RFC 8305, section 5).
 constexpr auto kStagger = 250ms;
-// Duration of the first attempt before a fresh one replaces it; each attempt lasts twice as long as the one before. The
-// kernel also resends lost packets, but doubles its pauses without limit.
-constexpr std::chrono::nanoseconds kFirstAttempt = 3s;
+// Duration of the first attempt before a fresh one replaces it. After each that got no answer, the next lasts twice as
+// long, up to the longest. The kernel also resends lost packets, but doubles its pauses without limit.
+constexpr auto kFirstAttempt = 3s, kLongestAttempt = 60s;
 
 // If the port is in this host's ephemeral range, TCP's simultaneous open can connect a socket to itself.
 bool is_connected_to_itself(int fd) {
@@ -51,8 +51,7 @@ class Candidate {
     if (!fd_.is_open()) return fail(errno);
     if (::connect(fd_.get(), to_->ai_addr, to_->ai_addrlen) == 0) return accept_connection();
     if (errno != EINPROGRESS && errno != EINTR) return fail(errno);
-    due_ = Clock::now() + limit_;
-    limit_ *= 2;
+    due_ = Clock::now() + limit_.now();
     return false;
   }
   bool finish() {
@@ -61,7 +60,10 @@ class Candidate {
     ::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &error_bytes);
     return error == 0 ? accept_connection() : fail(error);
   }
-  bool give_up() { return fail(ETIMEDOUT); }
+  bool give_up() {
+    limit_.grow();
+    return fail(ETIMEDOUT);
+  }
   // If the loopback interface is down, this host's own addresses are unreachable, and waiting does not help.
   [[nodiscard]] bool lacks_loopback() const { return error_ == ENETUNREACH && is_loopback(to_address(*to_).host); }
 
@@ -85,7 +87,7 @@ class Candidate {
   UniqueFd fd_;
   int attempts_ = 0;
   int error_ = 0;
-  std::chrono::nanoseconds limit_ = kFirstAttempt;
+  AttemptLimit limit_{kFirstAttempt, kLongestAttempt};
   Backoff backoff_{5ms, 500ms};
 };
 

@@ -7,7 +7,11 @@
 #include <chrono>
 #include <cstring>
 #include <future>
+#include <map>
+#include <mutex>
 #include <thread>
+#include <tuple>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -36,7 +40,7 @@ Found look_up(const SocketAddress& address, int flags, Lookup lookup) {
   return {status, {found, &::freeaddrinfo}};
 }
 
-Found look_up_by(const SocketAddress& address, const Deadline& deadline, Lookup lookup) {
+std::future<Found> begin_lookup(const SocketAddress& address, Lookup lookup) {
   std::promise<Found> promise;
   std::future<Found> answer = promise.get_future();
   std::thread([promise = std::move(promise), address, lookup]() mutable {
@@ -46,7 +50,39 @@ Found look_up_by(const SocketAddress& address, const Deadline& deadline, Lookup 
       promise.set_exception(std::current_exception());
     }
   }).detach();
+  return answer;
+}
+
+// Lookups whose callers have given up. The next caller waits for them instead of asking anew: somebody who tries again
+// every few hundred milliseconds would never hear a name server that takes longer, and leave a thread behind each time.
+class AbandonedLookups {
+ public:
+  static AbandonedLookups& instance() {
+    static AbandonedLookups& all = *new AbandonedLookups;  // never destroyed: threads may still ask at the end
+    return all;
+  }
+
+  // Not valid if there is none.
+  [[nodiscard]] std::future<Found> take(const SocketAddress& address, Lookup lookup) {
+    const std::scoped_lock lock(mutex_);
+    auto entry = answers_.extract({address.host, address.port, lookup});
+    return entry ? std::move(entry.mapped()) : std::future<Found>();
+  }
+  void keep(const SocketAddress& address, Lookup lookup, std::future<Found> answer) {
+    const std::scoped_lock lock(mutex_);
+    answers_.insert_or_assign({address.host, address.port, lookup}, std::move(answer));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::tuple<std::string, int, Lookup>, std::future<Found>> answers_;
+};
+
+Found look_up_by(const SocketAddress& address, const Deadline& deadline, Lookup lookup) {
+  std::future<Found> answer = AbandonedLookups::instance().take(address, lookup);
+  if (!answer.valid()) answer = begin_lookup(address, lookup);
   if (!deadline.is_never() && answer.wait_until(deadline.when()) != std::future_status::ready) {
+    AbandonedLookups::instance().keep(address, lookup, std::move(answer));
     throw TimeoutError(concat("looking up host '", address.host, "': no answer for ", format_seconds(deadline.waited()),
                               "; is its name server reachable? A number needs none"));
   }

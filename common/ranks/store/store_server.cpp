@@ -1,9 +1,11 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <condition_variable>
 #include <map>
 #include <set>
@@ -24,6 +26,8 @@ namespace {
 
 // Limit on unread replies; a client beyond it is disconnected.
 constexpr std::size_t kMaxQueuedBytes = 8 * kMaxValueBytes;
+// Longest wait for a key, whatever a client asks for: more would overflow as nanoseconds.
+constexpr std::chrono::milliseconds kLongestPatience = std::chrono::hours(24);
 
 std::optional<std::int64_t> parse_integer(const std::string& text) {
   std::int64_t value = 0;
@@ -108,8 +112,10 @@ struct TcpStoreServer::Server {
   void serve_client(Client& client) {
     try {
       client.stream.flush();
-      while (const auto frame = client.stream.receive()) answer(client, *frame);
-      if (client.stream.queued_bytes() > kMaxQueuedBytes) throw IoError("a client does not read its replies");
+      while (const auto frame = client.stream.receive()) {
+        answer(client, *frame);
+        if (client.stream.queued_bytes() > kMaxQueuedBytes) throw IoError("a client does not read its replies");
+      }
       watch_for_room(client);
     } catch (const Error&) {  // closed, or not one of our clients: the others are not affected
       unpark(client);
@@ -129,11 +135,14 @@ struct TcpStoreServer::Server {
     if (frame.header.type != net::FrameType::kStoreRequest) throw FormatError("not a store request");
     const Request request = decode_request(frame.payload);
     if (request.operation == Operation::kGet && !values.contains(request.key)) {
-      const auto patience = std::chrono::milliseconds(parse_integer(request.value).value_or(0));
-      return park(client, {request.key, frame.header.sequence, Deadline::after(patience).when()});
+      const auto patience =
+          std::clamp<std::int64_t>(parse_integer(request.value).value_or(0), 0, kLongestPatience.count());
+      const Deadline expires = Deadline::after(std::chrono::milliseconds(patience));
+      return park(client, {request.key, frame.header.sequence, expires.when()});
     }
-    reply(client, frame.header.sequence, perform(request));
-    wake_parked(request.key);
+    const Reply result = perform(request);
+    wake_parked(request.key);  // first: this client may have gone, and then reply() throws
+    reply(client, frame.header.sequence, result);
   }
 
   Reply perform(const Request& request) {

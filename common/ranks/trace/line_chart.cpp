@@ -29,9 +29,11 @@ struct Ticks {
   double step = 1;  // 1, 2 or 5 times a power of ten
 };
 
-// About `count` round numbers that cover [low, high].
+// About `count` round numbers that cover [low, high]. Values that differ only by rounding count as equal: ticks between
+// them would be so close that adding the step does not change a tick.
 Ticks choose_ticks(Range data, int count) {
-  if (!(data.high > data.low)) {
+  constexpr double kRounding = 1e-12;
+  if (!(data.high - data.low > kRounding * std::max(std::abs(data.low), std::abs(data.high)))) {
     const double margin = std::max(std::abs(data.low) * 0.05, 0.5);
     data = {data.low - margin, data.high + margin};
   }

@@ -105,10 +105,12 @@ std::vector<RankTrace> read_trace(const fs::path& path) {
 std::vector<RankTrace> align(std::vector<RankTrace> ranks) {
   const bool share_a_clock = std::ranges::all_of(
       ranks, [&](const RankTrace& trace) { return !trace.boot_id.empty() && trace.boot_id == ranks.front().boot_id; });
-  std::int64_t origin = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kNoSpan = std::numeric_limits<std::int64_t>::max();
+  std::int64_t origin = kNoSpan;
   for (const RankTrace& trace : ranks)
     for (const SpanRecord& span : trace.spans)
       origin = std::min(origin, span.begin_ns + (share_a_clock ? 0 : trace.wall_offset_ns));
+  if (origin == kNoSpan) return ranks;
   for (RankTrace& trace : ranks) {
     const std::int64_t shift = (share_a_clock ? 0 : trace.wall_offset_ns) - origin;
     for (SpanRecord& span : trace.spans) {

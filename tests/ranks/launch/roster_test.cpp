@@ -1,6 +1,7 @@
 // The decisions of a job of many hosts, without hosts: see also agent_test.cpp.
 #include <signal.h>
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -64,13 +65,11 @@ struct Table {
   HubOptions options;
   Time now{};
   std::map<int, std::vector<AgentMessage>> sent;
+  std::function<GenerationPorts(int)> open_store = [](int) { return GenerationPorts{1, 2}; };
   AgentRoster roster{options,
                      "nonce",
                      {.send = [this](int agent, const AgentMessage& message) { sent[agent].push_back(message); },
-                      .open_store =
-                          [](int) {
-                            return GenerationPorts{1, 2};
-                          },
+                      .open_store = [this](int generation) { return open_store(generation); },
                       .drop = [](int) {},
                       .is_alive = [](int) { return true; },
                       .hub_host_seen_by = [](int) { return "a"; },
@@ -260,4 +259,18 @@ TEST_CASE("a roster waits as long as its clock says", "[launch][07]") {
   roster.lose(0, "gone", table.now);
   table.pass(60s);
   CHECK(roster.is_over());
+}
+
+TEST_CASE("a job whose store cannot be opened is over, and its hosts learn why", "[launch][07]") {
+  const JoinMessage first = joining("a", 0), second = joining("b", 1);
+  Table table(first);
+  table.open_store = [](int) -> GenerationPorts { throw IoError("no descriptors"); };
+  table.roster.take(0, first);
+  table.roster.take(1, second);
+  CHECK(table.roster.is_over());
+  for (const int agent : {0, 1}) {
+    REQUIRE(table.last<VerdictMessage>(agent));
+    CHECK(table.last<VerdictMessage>(agent)->exit_code == 1);
+    CHECK_THAT(table.last<VerdictMessage>(agent)->summary, ContainsSubstring("no descriptors"));
+  }
 }

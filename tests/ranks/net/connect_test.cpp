@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "net/backoff.hpp"
 #include "net/resolve.hpp"
 #include "net/stream_socket.hpp"
 #include "net/tcp_listener.hpp"
@@ -34,9 +35,11 @@ addrinfo* list_of(const char* host, const char* port, const addrinfo* hints) {
 
 // A name server that does not answer before it may; after 20 s a test that waits for it goes on, and fails.
 std::atomic<bool> may_answer = false, has_answered = false;
+std::atomic<int> times_asked = 0;
 
 int slow_lookup(const char* host, const char* port, const addrinfo* hints, addrinfo** found) {
   if ((hints->ai_flags & AI_NUMERICHOST) != 0) return ::getaddrinfo(host, port, hints, found);
+  ++times_asked;
   for (const auto limit = Deadline::after(20s); !may_answer && !limit.has_expired();) std::this_thread::sleep_for(1ms);
   *found = list_of("127.0.0.1", port, hints);
   has_answered = true;
@@ -110,6 +113,18 @@ TEST_CASE("a name server that does not answer is waited for until the deadline, 
   CHECK_NOTHROW(net::resolve({"127.0.0.1", 80}, Deadline::after(0ms), slow_lookup));  // a number needs no answer
 }
 
+TEST_CASE("a name server that is slower than each of many waits is asked once, and its answer used", "[net]") {
+  may_answer = has_answered = false;
+  times_asked = 0;
+  for (int i = 0; i < 5; ++i) {
+    CHECK_THROWS_AS(net::resolve({"node8", 80}, Deadline::after(10ms), slow_lookup), TimeoutError);
+  }
+  may_answer = true;
+  const AddressList found = net::resolve({"node8", 80}, Deadline::never(), slow_lookup);
+  CHECK(net::to_address(*found) == net::SocketAddress{"127.0.0.1", 80});
+  CHECK(times_asked == 1);
+}
+
 TEST_CASE("an address that does not answer costs the name's other addresses nothing", "[net]") {
   const FullListener full;
   REQUIRE(full.is_full());
@@ -140,6 +155,15 @@ TEST_CASE("if no address answers, each is listed with what it did", "[net]") {
                     ContainsSubstring("cannot connect to node7, tried for ") &&
                         ContainsSubstring("127.0.0.2: Connection timed out") &&
                         ContainsSubstring("127.0.0.1: Connection refused"));
+}
+
+TEST_CASE("however often nobody answers, the next attempt has some time, and not too much", "[net]") {
+  net::AttemptLimit limit(3s, 60s);
+  CHECK(limit.now() == 3s);
+  limit.grow();
+  CHECK(limit.now() == 6s);
+  for (int attempt = 0; attempt < 1000; ++attempt) limit.grow();
+  CHECK(limit.now() == 60s);
 }
 
 TEST_CASE("a name that is not known yet is looked up again", "[net]") {

@@ -1,5 +1,7 @@
 #include "store/tcp_store.hpp"
 
+#include <sys/socket.h>
+
 #include <thread>
 
 #include "base/error.hpp"
@@ -26,7 +28,18 @@ struct RunningServer {
   [[nodiscard]] std::unique_ptr<TcpStore> client(int rank = 0) const {
     return std::make_unique<TcpStore>(server.address(), token, 0, rank, soon());
   }
+  [[nodiscard]] net::StreamSocket connect(int rank) const {
+    return net::connect_authenticated(server.address(), token, {net::Role::kStore, 0, rank, 0}, "store", soon());
+  }
 };
+
+void send_request(net::StreamSocket& socket, const store::Request& request) {
+  net::send_frame(socket, {.type = net::FrameType::kStoreRequest}, store::encode(request), soon());
+}
+
+store::Reply receive_reply(net::StreamSocket& socket) {
+  return store::decode_reply(net::receive_frame(socket, {store::kMaxMessageBytes, 0}, soon()).payload);
+}
 
 }  // namespace
 
@@ -95,6 +108,53 @@ TEST_CASE("a client that goes away while it waits leaves the others alone", "[st
   }
   honest->set("later", "2");
   CHECK(honest->get("later", soon()) == "2");
+}
+
+TEST_CASE("a value reaches those that wait for it though its setter has gone", "[store]") {
+  const RunningServer fixture;
+  net::StreamSocket waiting = fixture.connect(0);
+  for (int i = 0; i < 20; ++i) {  // whether the setter's end comes before the answer to it is up to the kernel
+    const std::string key = concat("key ", i);
+    send_request(waiting, {store::Operation::kGet, key, "600000", {}});
+    {
+      net::StreamSocket setter = fixture.connect(1);
+      const linger at_once{1, 0};  // closing resets the connection
+      ::setsockopt(setter.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+      send_request(setter, {store::Operation::kSet, key, "v", {}});
+    }
+    CHECK(receive_reply(waiting).value == "v");
+  }
+}
+
+TEST_CASE("a client that would wait for ever waits, and is not answered at once", "[store]") {
+  const RunningServer fixture;
+  net::StreamSocket waiting = fixture.connect(0);
+  send_request(waiting, {store::Operation::kGet, "key", "9223372036854775807", {}});
+  const auto setter = fixture.client(1);
+  setter->set("before", "1");  // by now the server has read the request
+  setter->set("key", "v");
+  const store::Reply reply = receive_reply(waiting);
+  CHECK(reply.status == store::Status::kOk);
+  CHECK(reply.value == "v");
+}
+
+TEST_CASE("a client that asks for much and reads nothing is cut off before the store has answered all", "[store]") {
+  const RunningServer fixture;
+  const auto honest = fixture.client(0);
+  honest->set("big", std::string(store::kMaxValueBytes, 'x'));
+  net::StreamSocket greedy = fixture.connect(1);
+  std::vector<std::byte> requests;  // in one piece, so that the store finds all of them at once
+  const auto append = [&requests](const store::Request& request) {
+    const std::vector<std::byte> payload = store::encode(request);
+    const net::EncodedHeader header = net::seal({.type = net::FrameType::kStoreRequest}, payload);
+    requests.insert(requests.end(), header.begin(), header.end());
+    requests.insert(requests.end(), payload.begin(), payload.end());
+  };
+  for (int i = 0; i < 100; ++i) append({store::Operation::kTryGet, "big", {}, {}});
+  append({store::Operation::kSet, "after", "all answers", {}});
+  greedy.send_all(requests, soon());
+  honest->set("next", "1");  // by now the store has read them
+  CHECK_FALSE(honest->try_get("after"));
 }
 
 TEST_CASE("strangers of every kind leave a running store and its clients alone", "[store]") {

@@ -167,6 +167,9 @@ TEST_CASE("a constant, a single point and a rate from zero have an axis", "[trac
   CHECK(occurrences(chart({1}, {0}, false), "class=\"grid\"") >= 2);
   CHECK_THAT(chart({1, 2}, {500, 600}, true), ContainsSubstring(">0</text>"));
   CHECK(chart({1, 2}, {500, 600}, false).find(">0</text>") == std::string::npos);
+  const std::size_t lines = occurrences(chart({1, 2}, {1, std::nextafter(1.0, 2.0)}, false), "class=\"grid\"");
+  CHECK(lines >= 2);  // as for a constant, not without end
+  CHECK(lines < 20);
 }
 
 TEST_CASE("a long series is thinned to its extremes, a spike stays", "[trace]") {

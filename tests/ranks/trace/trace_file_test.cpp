@@ -86,6 +86,10 @@ TEST_CASE("ranks of one host align by its clock, ranks of several by wall clock"
   aligned = align(ranks);
   CHECK(aligned[0].spans[0].begin_ns == 80);  // wall 1050
   CHECK(aligned[1].spans[0].begin_ns == 0);   // wall 970
+
+  for (RankTrace& rank : ranks) rank.boot_id = "a";
+  for (RankTrace& rank : ranks) rank.spans.clear();  // nothing to align
+  CHECK(align(ranks)[0].wall_offset_ns == 1000);
 }
 
 TEST_CASE("what is no trace is refused by name", "[trace]") {

@@ -81,7 +81,7 @@ void CallQueue::Worker::run_head(std::unique_lock<std::mutex>& lock) {
   queue.pop_front();
   is_running = false;
   task_done.notify_all();
-  if (!queue.empty()) work_available.notify_one();
+  if (!queue.empty() || is_stopping) work_available.notify_one();
 }
 
 void CallQueue::Worker::work() {
@@ -97,7 +97,8 @@ void CallQueue::Worker::finish() noexcept {
   {
     std::unique_lock lock(mutex);
     is_stopping = true;
-    while (!thread.joinable() && can_run()) run_head(lock);  // deferred, and nobody waited for it
+    task_done.wait(lock, [this] { return !is_running || thread.joinable(); });  // a caller may be running the head
+    while (!thread.joinable() && can_run()) run_head(lock);                     // deferred, and nobody waited for it
   }
   work_available.notify_one();
   if (thread.joinable()) thread.join();

@@ -90,7 +90,11 @@ class HostLauncher {
     if (const auto problem = member.host->take_problem()) take_problem(index, *problem);
     if (!member.retry.next_attempt().has_expired()) return;
     member.retry.cancel();
-    member.host->start(signals_.inherited(), job_.join);
+    try {
+      member.host->start(signals_.inherited(), job_.join);
+    } catch (const IoError& error) {  // this host lacks processes or descriptors just now, say
+      take_problem(index, error.what());
+    }
   }
 
   // The first host's agent opens the meeting; the others are told its address.
@@ -117,7 +121,7 @@ class HostLauncher {
     for (const Member& each : members_) each.host->tell(kLauncherLives);
   }
 
-  // The end of a process whose agent has not reported how the job ended.
+  // The end of a process whose agent has not reported how the job ended, or one that could not be started again.
   void take_problem(std::size_t index, const std::string& problem) {
     if (is_ending_ || is_done_) return;
     Member& member = members_[index];

@@ -45,7 +45,7 @@ struct HostJob {
 /// of their ranks when this process ends for any reason or is silent for `liveness`.
 ///
 /// @return  The job's exit code from the first host's agent; 128 + signal; 1 if that host was lost or never began.
-/// @throws IoError  ssh cannot be started on this host.
+/// @throws IoError  ssh cannot be started on this host, at the first attempt.
 [[nodiscard]] int run_on_hosts(const HostJob& job);
 
 }  // namespace lockstep::launch

@@ -27,9 +27,9 @@ void HostMember::start(const InheritedSignals& signals, std::chrono::millisecond
   agent_.begin();
   is_late_ = false;
   problem_.reset();
-  limit_ = Deadline::after(limit);
   process_ = std::make_unique<HostProcess>(
       start_.command, signals, [this](OutputStream stream, std::string_view line) { agent_.take_line(stream, line); });
+  limit_ = Deadline::after(limit);
 }
 
 void HostMember::watch(std::vector<pollfd>& watched, bool takes_output) const {

@@ -1,6 +1,7 @@
 #include "launch/hosts/roster/agent_roster.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "base/error.hpp"
@@ -184,11 +185,20 @@ void AgentRoster::start_if_complete() {
   if (hosts_.has_own() && gathering_.is_complete(hosts_.count(), actions_.now())) start();
 }
 
+// Without a store, the hosts would wait for a generation that has no ranks.
 void AgentRoster::start() {
+  GenerationPorts ports;
+  try {
+    ports = actions_.open_store(next_generation_);
+  } catch (const std::exception& error) {
+    return give_verdict({1,
+                         concat("generation ", next_generation_, " cannot begin, because its ranks have no store: ",
+                                error.what(), cause_ ? concat("; before that: ", cause_->get().text) : ""),
+                         {}});
+  }
   phase_ = Phase::kRunning;
   cause_.reset();
   generation_ = Generation(next_generation_++);
-  const GenerationPorts ports = actions_.open_store(generation_.number());
   for (const int agent : hosts_.choose()) generation_.add(agent, hosts_.at(agent).join.local_world_size);
   for (const Generation::Member& each : generation_.members()) {
     actions_.send(each.agent, StartMessage{.generation = generation_.number(),

@@ -26,7 +26,7 @@ struct GenerationPorts {
 struct RosterActions {
   /// Sends a message to an agent that has not been lost.
   std::function<void(int agent, const AgentMessage&)> send;
-  /// Opens a store for a generation and closes the previous one.
+  /// Opens a store for a generation and closes the previous one. If it throws, the job is over.
   std::function<GenerationPorts(int generation)> open_store;
   /// Closes the connection of an agent that the roster itself has declared lost.
   std::function<void(int agent)> drop;
