@@ -224,6 +224,23 @@ TEST_CASE("a checkpoint of other objects is refused before anything is changed",
   CHECK_THROWS_AS(accelerator.load_state(), IoError);
 }
 
+TEST_CASE("a checkpoint of other data is refused before anything is changed", "[accelerate][checkpoint][fault]") {
+  const TemporaryFolder folder;
+  {
+    Training saved(8, {.batch_size = 4});
+    Accelerator accelerator({.project_dir = folder.path()});
+    auto [net, adam, batches] = accelerator.prepare(saved.model, saved.optimizer, saved.loader);
+    for (const autograd::Variable& parameter : saved.model.parameters()) parameter.value().fill_zero();
+    accelerator.save_state();
+  }
+  Training other(12, {.batch_size = 4});
+  const auto before = values_of(other.model);
+  Accelerator accelerator({.project_dir = folder.path()});
+  auto [net, adam, batches] = accelerator.prepare(other.model, other.optimizer, other.loader);
+  CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("a dataset of 8 samples, this one has 12"));
+  CHECK(values_of(other.model) == before);
+}
+
 TEST_CASE("nothing is saved between the micro-batches of a step", "[accelerate][checkpoint][fault]") {
   const TemporaryFolder folder;
   Accelerator accelerator({.gradient_accumulation_steps = 2, .project_dir = folder.path()});

@@ -206,8 +206,10 @@ LoadedCheckpoint load_objects(const SavedObjects& objects, const PartialState& r
   for (std::size_t i = 0; i < objects.optimizers.size(); ++i)
     counts.push_back(run::step_counts_from(state.at("optimizers", i), state.path()));
   std::vector<data::SamplerState> positions;
-  for (std::size_t i = 0; i < objects.samplers.size(); ++i)
+  for (std::size_t i = 0; i < objects.samplers.size(); ++i) {
     positions.push_back(run::sampler_state_from(state.at("samplers", i), state.path()));
+    objects.samplers[i]->require_loadable(positions.back());
+  }
 
   (void)checkpoint::load(found, contents_of(objects));
   for (std::size_t i = 0; i < counts.size(); ++i) objects.optimizers[i]->set_step_counts(counts[i]);
