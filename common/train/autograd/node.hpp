@@ -53,6 +53,12 @@ struct Variable::Node {
     kDone,        ///< A module's, and listed.
   };
 
+  Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  /// Frees the part of the graph that only this node keeps alive. Needs no more stack for a deep one.
+  ~Node();
+
   Shape shape;
   DType dtype = DType::kFloat32;  ///< Of value and gradient.
   Device device;                  ///< Of value and gradient.

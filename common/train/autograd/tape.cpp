@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -120,6 +121,21 @@ bool is_recorded(std::span<const Variable> inputs) {
 }
 
 }  // namespace
+
+// If each node freed its inputs, a graph that backward() has not walked would be freed by as many nested calls as it is
+// deep.
+Variable::Node::~Node() {
+  std::vector<std::shared_ptr<Node>> left = std::move(inputs);  // held while functions that refer to them go
+  backward = nullptr;
+  while (!left.empty()) {
+    const std::shared_ptr<Node> node = std::move(left.back());
+    left.pop_back();
+    if (node.use_count() > 1) continue;
+    std::ranges::move(node->inputs, std::back_inserter(left));
+    node->inputs.clear();
+    node->backward = nullptr;
+  }
+}
 
 Variable record(Tensor value, std::initializer_list<Variable> inputs, BackwardFunction backward) {
   return record(std::move(value), std::span(inputs.begin(), inputs.size()), std::move(backward));
