@@ -102,7 +102,7 @@ struct GradientStart {
   Tensor gradient;  ///< Shaped like `output`; handed over.
 };
 /// Like Variable::backward(), from several variables at once. May run inside another backward(); that one still calls
-/// the observers of the parameters to which it has yet to add.
+/// the observers of the parameters to which it has yet to add. @throws ContractError  An output needs no gradient.
 void backward_from(std::vector<GradientStart> starts);
 
 /// While it lives, operations on this thread record nothing (as with NoGradGuard). Instead this collector, and any

@@ -170,7 +170,11 @@ Tensor reuse_or_allocate(const Tensor& tensor) {
 
 void backward_from(std::vector<GradientStart> starts) {
   std::vector<std::shared_ptr<Node>> roots;
-  for (const GradientStart& start : starts) roots.push_back(start.output.node());
+  for (const GradientStart& start : starts) {
+    require(start.output.requires_grad(), "autograd: a gradient of shape ", start.gradient.shape(),
+            " for a variable that depends on no parameter, or was computed while gradients were off");
+    roots.push_back(start.output.node());
+  }
   Walk walk;
   walk.collect(roots);
   for (GradientStart& start : starts) start.output.accumulate_gradient(std::move(start.gradient));

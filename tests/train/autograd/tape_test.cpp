@@ -3,6 +3,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autograd/functions.hpp"
@@ -164,6 +165,19 @@ TEST_CASE("backward is called once per graph, on one element, on something recor
   CHECK_THROWS_WITH(linear(chain.x, chain.first, {}).backward(), ContainsSubstring("[3, 4]"));
   CHECK_THROWS_AS(mse_loss(chain.x, random_tensor({3, 4}, 4)).backward(), ContractError);
   CHECK_THROWS_AS(Variable().value(), ContractError);
+}
+
+TEST_CASE("a gradient from outside for something that needs none is an error", "[autograd]") {
+  Chain chain;
+  const Variable computed = linear(chain.x, chain.first, {});
+  const auto start_from_both = [&] {
+    std::vector<GradientStart> starts;
+    starts.push_back({computed, Tensor::zeros({3, 4}, computed.dtype())});
+    starts.push_back({chain.x, Tensor::zeros(chain.x.shape(), chain.x.dtype())});
+    backward_from(std::move(starts));
+  };
+  CHECK_THROWS_WITH(start_from_both(), ContainsSubstring("depends on no parameter"));
+  CHECK_FALSE(chain.first.has_gradient());
 }
 
 TEST_CASE("nothing is recorded while gradients are off", "[autograd]") {
