@@ -24,11 +24,15 @@ Variable conv1d_of_gathered(const Variable& given, const Variable& weight, const
                           [input, weight = weight.without_value(), bias = bias.without_value(),
                            saved = autograd::SavedWeight(weight, w), &group](const Tensor& d_output) {
                             const Tensor again = gathered(input.value(), group, "gather_rows again");  // [R, in]
-                            const auto [d_weight, weight_write] = weight.begin_gradient_write();
-                            kernels::linear_weight_gradient(d_weight, weight_write, again, d_output,
-                                                            kernels::Transpose::kNo);
-                            const auto [d_bias, bias_write] = bias.begin_gradient_write();
-                            kernels::bias_gradient(d_bias, bias_write, d_output);
+                            if (weight.requires_grad()) {
+                              const auto [d_weight, write] = weight.begin_gradient_write();
+                              kernels::linear_weight_gradient(d_weight, write, again, d_output,
+                                                              kernels::Transpose::kNo);
+                            }
+                            if (bias.requires_grad()) {
+                              const auto [d_bias, write] = bias.begin_gradient_write();
+                              kernels::bias_gradient(d_bias, write, d_output);
+                            }
                             // In the memory of the input, which nobody reads after this.
                             kernels::linear_input_gradient(again, kernels::Write::kOverwrite, d_output, saved.get(),
                                                            kernels::Transpose::kNo);

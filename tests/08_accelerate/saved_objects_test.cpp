@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -222,6 +223,52 @@ TEST_CASE("a checkpoint of other objects is refused before anything is changed",
   Accelerator accelerator({.project_dir = folder / "nothing"});
   auto net = accelerator.prepare(other.model);
   CHECK_THROWS_AS(accelerator.load_state(), IoError);
+}
+
+TEST_CASE("a checkpoint of other data is refused before anything is changed", "[accelerate][checkpoint][fault]") {
+  const TemporaryFolder folder;
+  {
+    Training saved(8, {.batch_size = 4});
+    Accelerator accelerator({.project_dir = folder.path()});
+    auto [net, adam, batches] = accelerator.prepare(saved.model, saved.optimizer, saved.loader);
+    for (const autograd::Variable& parameter : saved.model.parameters()) parameter.value().fill_zero();
+    accelerator.save_state();
+  }
+  Training other(12, {.batch_size = 4});
+  const auto before = values_of(other.model);
+  Accelerator accelerator({.project_dir = folder.path()});
+  auto [net, adam, batches] = accelerator.prepare(other.model, other.optimizer, other.loader);
+  CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("a dataset of 8 samples, this one has 12"));
+  CHECK(values_of(other.model) == before);
+}
+
+// Has no state, or one that no file can hold.
+struct Unsavable {
+  bool throws = false;
+  [[nodiscard]] nlohmann::json state_dict() const {
+    if (throws) throw std::runtime_error("the object has no state");
+    return "not UTF-8: \xFF";
+  }
+  void load_state_dict(const nlohmann::json&) {}
+};
+
+TEST_CASE("an object whose state cannot be saved is an error on all ranks, and none waits for another",
+          "[accelerate][checkpoint][fault][multirank]") {
+  const bool throws = GENERATE(true, false);
+  const TemporaryFolder folder;
+  const auto outcomes = run_ranks(2, [&](comm::JobContext job) {
+    Accelerator accelerator({.project_dir = folder.path()}, std::move(job));
+    Training training(8, {.batch_size = 4});
+    auto net = accelerator.prepare(training.model);
+    Unsavable object{throws};
+    accelerator.register_for_checkpointing(object);
+    accelerator.save_state();
+  });
+  for (const RankOutcome& outcome : outcomes) {
+    CHECK(outcome.is<IoError>());
+    CHECK_THAT(outcome.message(), ContainsSubstring(throws ? "rank 0: the object has no state" : "rank 0: "));
+  }
+  CHECK(names_in(folder.path()).empty());
 }
 
 TEST_CASE("nothing is saved between the micro-batches of a step", "[accelerate][checkpoint][fault]") {

@@ -122,6 +122,21 @@ TEST_CASE("queries, keys and values are cut by heads", "[tensor_parallel][multir
     CHECK(worst < 1e-12);
 }
 
+TEST_CASE("a frozen matrix gets no gradient, with rows whole or divided", "[tensor_parallel][multirank]") {
+  const RowLayout rows = GENERATE(RowLayout::kWhole, RowLayout::kDivided);
+  // How many of the layer's two parameters have a gradient, and whether the input has one.
+  const auto gradients_of = [&](Group& group) {
+    const ColumnParallel layer(kChannels, kChannels, 1, nn::InitScope(3, DType::kFloat64), group, rows);
+    for (const Variable& parameter : layer.parameters()) parameter.set_requires_grad(false);
+    const Range own = own_rows(group, rows);
+    const Variable x = Variable::parameter(test::normal_tensor({kRows, kChannels}, 1).rows(own.begin, own.end), "x");
+    autograd::sum(layer.forward(x)).backward();
+    return std::pair(std::ranges::count_if(layer.parameters(), &Variable::has_gradient), x.has_gradient());
+  };
+  using Found = std::pair<std::ptrdiff_t, bool>;
+  for (const Found& found : test::on_tensor_ranks<Found>(2, gradients_of)) CHECK(found == Found(0, true));
+}
+
 TEST_CASE("what ranks cannot divide is refused by name", "[tensor_parallel][multirank]") {
   const auto messages = test::run_ranks(2, [](comm::JobContext job) {
     const auto group = ring::make_shared_memory_process_group(std::move(job));

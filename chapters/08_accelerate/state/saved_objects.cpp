@@ -1,6 +1,7 @@
 #include "08_accelerate/state/saved_objects.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -161,16 +162,19 @@ std::int64_t next_number(const std::filesystem::path& folder) {
   return std::stoll(name.substr(std::string_view("step_").size())) + 1;
 }
 
-// Rank 0's result, or its error.
-json write(const SavedObjects& objects, const json& state, const std::filesystem::path& folder, int total_limit) {
+// Rank 0's result, or its error of whatever type: the other ranks wait for one of them.
+json write(const SavedObjects& objects, const std::vector<json>& of_ranks, const std::filesystem::path& folder,
+           std::optional<std::int64_t> given_number, int total_limit) {
   try {
     const checkpoint::WriterLock lock(folder);
+    const std::int64_t number = given_number ? *given_number : next_number(folder);
+    json state = describe(objects, number, static_cast<int>(of_ranks.size()));
+    state["ranks"] = of_ranks;
     const int kept = total_limit > 0 ? total_limit : std::numeric_limits<int>::max();
-    const auto number = state.at("number").get<std::int64_t>();
     const auto saved = checkpoint::CheckpointFolder(folder, {.keep_last = kept, .on_save_step = {}})
                            .save(number, on_host(contents_of(objects)), state);
     return {{"checkpoint", saved.filename().string()}, {"number", number}};  // JSON cannot hold every path
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     return {{"error", printable(error.what())}};
   }
 }
@@ -185,11 +189,7 @@ SavedCheckpoint save_objects(const SavedObjects& objects, const PartialState& ra
   comm::ProcessGroup& group = ranks.process_group();
   const std::vector<json> of_ranks = comm::all_gather_object(group, states_of(objects.of_rank));
   json outcome;
-  if (ranks.is_main_process()) {
-    json state = describe(objects, number ? *number : next_number(folder), ranks.num_processes());
-    state["ranks"] = of_ranks;
-    outcome = write(objects, state, folder, total_limit);
-  }
+  if (ranks.is_main_process()) outcome = write(objects, of_ranks, folder, number, total_limit);
   outcome = comm::broadcast_object(group, outcome, 0);
   if (outcome.contains("error")) throw IoError(concat("rank 0: ", outcome.at("error").get<std::string>()));
   return {.checkpoint = folder / outcome.at("checkpoint").get<std::string>(), .number = outcome.at("number")};
@@ -206,8 +206,10 @@ LoadedCheckpoint load_objects(const SavedObjects& objects, const PartialState& r
   for (std::size_t i = 0; i < objects.optimizers.size(); ++i)
     counts.push_back(run::step_counts_from(state.at("optimizers", i), state.path()));
   std::vector<data::SamplerState> positions;
-  for (std::size_t i = 0; i < objects.samplers.size(); ++i)
+  for (std::size_t i = 0; i < objects.samplers.size(); ++i) {
     positions.push_back(run::sampler_state_from(state.at("samplers", i), state.path()));
+    objects.samplers[i]->require_loadable(positions.back());
+  }
 
   (void)checkpoint::load(found, contents_of(objects));
   for (std::size_t i = 0; i < counts.size(); ++i) objects.optimizers[i]->set_step_counts(counts[i]);

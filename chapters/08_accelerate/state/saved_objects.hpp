@@ -62,10 +62,11 @@ struct SavedCheckpoint {
 /// the newest `total_limit`. Collective.
 /// @param folder       Folder of all checkpoints.
 /// @param number       Of this one, in its name; unset: the next after the existing ones. Checkpoints with higher
-///                     numbers are removed: the run has gone back before them.
+///                     numbers are set aside, as CheckpointFolder::save() does: the run has gone back before them.
 /// @param total_limit  0: keep all.
 /// @return             The checkpoint and its number, on all ranks.
-/// @throws IoError     On all ranks: rank 0 could not write it; earlier checkpoints are untouched.
+/// @throws IoError     On all ranks: rank 0 could not write it, or has no state of an object to write; earlier
+///                     checkpoints are untouched.
 /// @throws ContractError  A model or an optimizer has only parts of parameters. So does load_objects().
 SavedCheckpoint save_objects(const SavedObjects& objects, const PartialState& ranks,
                              const std::filesystem::path& folder, std::optional<std::int64_t> number, int total_limit);

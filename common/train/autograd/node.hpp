@@ -53,6 +53,12 @@ struct Variable::Node {
     kDone,        ///< A module's, and listed.
   };
 
+  Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  /// Frees the part of the graph that only this node keeps alive. Needs no more stack for a deep one.
+  ~Node();
+
   Shape shape;
   DType dtype = DType::kFloat32;  ///< Of value and gradient.
   Device device;                  ///< Of value and gradient.
@@ -96,7 +102,7 @@ struct GradientStart {
   Tensor gradient;  ///< Shaped like `output`; handed over.
 };
 /// Like Variable::backward(), from several variables at once. May run inside another backward(); that one still calls
-/// the observers of the parameters to which it has yet to add.
+/// the observers of the parameters to which it has yet to add. @throws ContractError  An output needs no gradient.
 void backward_from(std::vector<GradientStart> starts);
 
 /// While it lives, operations on this thread record nothing (as with NoGradGuard). Instead this collector, and any

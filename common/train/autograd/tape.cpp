@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -121,6 +122,21 @@ bool is_recorded(std::span<const Variable> inputs) {
 
 }  // namespace
 
+// If each node freed its inputs, a graph that backward() has not walked would be freed by as many nested calls as it is
+// deep.
+Variable::Node::~Node() {
+  std::vector<std::shared_ptr<Node>> left = std::move(inputs);  // held while functions that refer to them go
+  backward = nullptr;
+  while (!left.empty()) {
+    const std::shared_ptr<Node> node = std::move(left.back());
+    left.pop_back();
+    if (node.use_count() > 1) continue;
+    std::ranges::move(node->inputs, std::back_inserter(left));
+    node->inputs.clear();
+    node->backward = nullptr;
+  }
+}
+
 Variable record(Tensor value, std::initializer_list<Variable> inputs, BackwardFunction backward) {
   return record(std::move(value), std::span(inputs.begin(), inputs.size()), std::move(backward));
 }
@@ -154,7 +170,11 @@ Tensor reuse_or_allocate(const Tensor& tensor) {
 
 void backward_from(std::vector<GradientStart> starts) {
   std::vector<std::shared_ptr<Node>> roots;
-  for (const GradientStart& start : starts) roots.push_back(start.output.node());
+  for (const GradientStart& start : starts) {
+    require(start.output.requires_grad(), "autograd: a gradient of shape ", start.gradient.shape(),
+            " for a variable that depends on no parameter, or was computed while gradients were off");
+    roots.push_back(start.output.node());
+  }
   Walk walk;
   walk.collect(roots);
   for (GradientStart& start : starts) start.output.accumulate_gradient(std::move(start.gradient));

@@ -89,6 +89,7 @@ void Saver::save(std::int64_t step, const Contents& contents, nlohmann::json sta
   wait();
   step_ = step;
   const auto snapshot = std::make_shared<Snapshot>(take_snapshot(contents));
+  is_saving_ = true;
   run_in_background([step, state = std::move(state), snapshot](Background& background) {
     Snapshot own = std::move(*snapshot);  // frees the locks when the work ends, even by an exception
     auto lock = own.locks.begin();
@@ -107,6 +108,7 @@ void Saver::save(std::int64_t step, const StreamedContents& contents, const nloh
     background_->folder.complete(std::move(*begun));
     return;
   }
+  is_saving_ = true;
   run_in_background([begun](Background& background) { background.folder.complete(std::move(*begun)); });
 }
 
@@ -136,6 +138,7 @@ void Saver::run_in_background(std::function<void(Background&)> work) {
 void Saver::wait() {
   if (!running_.valid()) return;
   if (running_.wait_for(longest_wait_) == std::future_status::timeout) {
+    is_saving_ = false;
     background_->is_abandoned = true;
     background_ = std::make_shared<Background>(root_, options_);
     running_ = {};
@@ -145,8 +148,11 @@ void Saver::wait() {
                               " of waiting; see whether the disk still answers"));
   }
   writer_.join();
+  const bool was_saving = std::exchange(is_saving_, false);
   try {
     running_.get();
+    // What was given up has been set aside. If the folder's writer is ever replaced, this run's own stay.
+    if (was_saving) options_.resumed_from.clear();
   } catch (const std::exception& error) {
     throw IoError(concat("the checkpoint of step ", step_, ", saved in the background, failed: ", error.what()));
   }

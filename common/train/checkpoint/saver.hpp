@@ -97,6 +97,7 @@ class Saver {
   std::chrono::milliseconds longest_wait_;
   std::shared_ptr<Background> background_;
   std::int64_t step_ = 0;      // of the running save
+  bool is_saving_ = false;     // the running work is a save
   std::future<void> running_;  // the task of `writer_`
   std::thread writer_;
 };

@@ -30,13 +30,17 @@ void Sampler::set_epoch(std::int64_t epoch) {
   resume_position_ = 0;
 }
 
-void Sampler::load_state(const SamplerState& state) {
+void Sampler::require_loadable(const SamplerState& state) const {
   if (state.dataset_size != state_.dataset_size)
     throw FormatError(concat("cannot resume: the checkpoint was made on a dataset of ", state.dataset_size,
                              " samples, this one has ", state_.dataset_size, "; use the same data and context length"));
   if (state.epoch < 0 || state.consumed < 0)
     throw FormatError(concat("cannot resume: epoch ", state.epoch, " with ", state.consumed,
                              " samples consumed is not a sampler's state"));
+}
+
+void Sampler::load_state(const SamplerState& state) {
+  require_loadable(state);
   state_ = state;
   // At another world size an epoch may have more padding: it ends when all samples are done.
   if (state_.consumed >= std::min(positions_per_epoch(), state_.dataset_size)) {

@@ -45,6 +45,8 @@ class Sampler {
   /// of an epoch becomes the start of the next.
   /// @throws FormatError  The state belongs to a dataset of another size, or is out of range.
   void load_state(const SamplerState& state);
+  /// To ask before anything else is loaded. @throws FormatError  load_state() would refuse `state`.
+  void require_loadable(const SamplerState& state) const;
 
   /// This rank's remaining samples of the epoch, in order. An iteration starts at the epoch's beginning, except the
   /// first one after load_state().

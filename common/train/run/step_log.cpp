@@ -106,8 +106,15 @@ double StepLog::end(const StepResult& result, double vote) {
   if (options_.logs_batches && ranks_.group() != nullptr && batch_of_ != BatchOf::kAllRanks)
     metrics_.sample_ids = all_sample_ids(metrics_.sample_ids, options_.batch_size, ranks_);
   const double votes = exchange(metrics_, vote, peak_memory_mib(device_), ranks_);
-  history_.push_back(metrics_);
+  add_to_history();
   return votes;
+}
+
+// A run may have millions of steps, and lists of all ranks and samples are in metrics.jsonl.
+void StepLog::add_to_history() {
+  if (!history_.empty()) history_.back().peak_memory_mib = std::vector<double>();
+  history_.push_back(metrics_);
+  history_.back().sample_ids = std::vector<std::int64_t>();
 }
 
 void StepLog::set_evaluation(const Evaluation& evaluation) {

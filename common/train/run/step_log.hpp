@@ -60,7 +60,8 @@ class StepLog {
   [[nodiscard]] std::int64_t last_step() const noexcept { return options_.last_step; }  ///< Of the whole training run.
   /// The current step, or the one that just ended.
   [[nodiscard]] const StepMetrics& current() const noexcept { return metrics_; }
-  [[nodiscard]] std::span<const StepMetrics> history() const noexcept { return history_; }  ///< Of this process.
+  /// The steps of this process, without sample numbers; only the last has the ranks' peaks.
+  [[nodiscard]] std::span<const StepMetrics> history() const noexcept { return history_; }
   /// The last evaluation; empty: none.
   [[nodiscard]] const std::optional<Evaluation>& evaluation() const noexcept { return evaluation_; }
   /// True if the last validation loss is not finite.
@@ -77,6 +78,7 @@ class StepLog {
   [[nodiscard]] const std::shared_ptr<trace::Recorder>& recorder() const noexcept { return recorder_; }
 
  private:
+  void add_to_history();
   [[nodiscard]] ProgressReport progress() const;
 
   StepLogOptions options_;

@@ -114,9 +114,12 @@ class TensorBoardTracker final : public Tracker {
   void log(const Scalars& values, std::int64_t step) override {
     if (file_ && !file_->is_in_place()) {
       file_.reset();
+      path_.clear();
       has_head_ = false;
     }
-    if (!file_) file_.emplace(folder_ / file_name(), Records::kBytes);
+    // A path that cannot be opened is tried again: another name would make another error of the same fault.
+    if (path_.empty()) path_ = folder_ / file_name();
+    if (!file_) file_.emplace(path_, Records::kBytes);
     const std::string head = has_head_ ? "" : head_of_file(first_step_);
     file_->append(head + record_of(event_now() + step_of(step) + bytes_field(5, summary_of(values))));
     has_head_ = true;
@@ -125,6 +128,7 @@ class TensorBoardTracker final : public Tracker {
  private:
   std::filesystem::path folder_;
   std::optional<std::int64_t> first_step_;
+  std::filesystem::path path_;  // empty: no file is wanted yet, or the last one is gone
   std::optional<RecordFile> file_;
   bool has_head_ = false;
 };

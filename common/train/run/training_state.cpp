@@ -189,6 +189,7 @@ LoadedTraining load_with(const std::function<void(const std::filesystem::path&)>
   const std::filesystem::path newest = find_checkpoint(checkpoints, group);
   // The state is read first, so that nothing is changed if it is invalid.
   const SavedState state = saved_state_from(checkpoint::load_state(newest), newest / checkpoint::kStateFile);
+  sampler.require_loadable(state.sampler);
   load_tensors(newest);
   for (const KeptState& own : kept) {
     if (state.kept.contains(own.name)) own.load(state.kept.at(own.name));

@@ -1,12 +1,15 @@
 // The contract between the tape and the observers of gradients.
 #include <array>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autograd/functions.hpp"
 #include "autograd/gradient_check.hpp"
 #include "autograd/node.hpp"
+#include "autograd/primitives.hpp"
 #include "autograd/variable.hpp"
 #include "base/error.hpp"
 #include "support/catch.hpp"
@@ -164,6 +167,19 @@ TEST_CASE("backward is called once per graph, on one element, on something recor
   CHECK_THROWS_AS(Variable().value(), ContractError);
 }
 
+TEST_CASE("a gradient from outside for something that needs none is an error", "[autograd]") {
+  Chain chain;
+  const Variable computed = linear(chain.x, chain.first, {});
+  const auto start_from_both = [&] {
+    std::vector<GradientStart> starts;
+    starts.push_back({computed, Tensor::zeros({3, 4}, computed.dtype())});
+    starts.push_back({chain.x, Tensor::zeros(chain.x.shape(), chain.x.dtype())});
+    backward_from(std::move(starts));
+  };
+  CHECK_THROWS_WITH(start_from_both(), ContainsSubstring("depends on no parameter"));
+  CHECK_FALSE(chain.first.has_gradient());
+}
+
 TEST_CASE("nothing is recorded while gradients are off", "[autograd]") {
   Chain chain;
   {
@@ -221,4 +237,22 @@ TEST_CASE("cross_entropy leaves logits alone that somebody holds, and reuses tho
   const std::size_t before = allocator_statistics().bytes_in_use;
   const Variable loss = cross_entropy(std::move(logits), targets);
   CHECK(allocator_statistics().bytes_in_use < before + 3 * 4 * sizeof(double));
+}
+
+TEST_CASE("a graph that backward never walks is freed, however deep it is", "[autograd][memory]") {
+  const Variable weight = Variable::parameter(Tensor::zeros({1}), "weight");
+  Variable total = add(weight, weight);
+  const std::weak_ptr<Variable::Node> first = total.node();
+  for (int i = 0; i < 200'000; ++i) total = add(total, weight);
+  CHECK_FALSE(first.expired());
+  total = Variable();
+  CHECK(first.expired());
+}
+
+TEST_CASE("what others hold of a graph stays, and can be walked", "[autograd][memory]") {
+  const Variable weight = Variable::parameter(Tensor::zeros({1}), "weight");
+  const Variable shared = mul(weight, weight);
+  { const Variable dropped = add(mul(shared, shared), shared); }
+  sum(shared).backward();
+  CHECK(weight.has_gradient());
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/error.hpp"
 #include "support/captured_stderr.hpp"
@@ -276,6 +277,40 @@ TEST_CASE("a disk that does not answer is an error after a while, and the thread
   next.save(2, contents_of(2), state_of(2));
   next.finish();
   CHECK(newest_value(root.path()) == 2);
+}
+
+TEST_CASE("after a disk that did not answer, what a resumed run has saved before is not taken for what it gave up",
+          "[checkpoint]") {
+  const test::TemporaryFolder root;
+  CheckpointFolder before(root.path());
+  const fs::path resumed_from = before.save(1, contents_of(1), state_of(1));
+  (void)before.save(5, contents_of(5), state_of(5));  // given up
+  std::promise<void> gate;
+  const std::shared_future<void> answered = gate.get_future().share();
+  std::atomic<bool> is_hanging = false;
+  Saver saver(root.path(),
+              {.keep_last = 10,
+               .resumed_from = resumed_from,
+               .on_save_step =
+                   [answered, &is_hanging](std::string_view step) {
+                     if (is_hanging && step == "optimizer") answered.wait_for(kLimit);
+                   }},
+              SaveMode::kBackground, std::chrono::seconds(2));
+  saver.save(2, contents_of(2), state_of(2));
+  saver.finish();
+  is_hanging = true;
+  saver.save(3, contents_of(3), state_of(3));
+  CHECK_THROWS_AS(saver.finish(), TimeoutError);
+  is_hanging = false;
+  gate.set_value();
+  const auto begin = std::chrono::steady_clock::now();
+  const fs::path left = root / ".incomplete_step_00000003";
+  while (fs::exists(left) && std::chrono::steady_clock::now() - begin < kLimit) std::this_thread::yield();
+  saver.save(4, contents_of(4), state_of(4));
+  saver.finish();
+  std::vector<std::string> names;
+  for (const fs::path& path : CheckpointFolder(root.path()).list()) names.push_back(path.filename().string());
+  CHECK(names == std::vector<std::string>{"step_00000001", "step_00000002", "step_00000004"});
 }
 
 TEST_CASE("a blocking save is on disk when it returns, and throws its own error", "[checkpoint]") {

@@ -217,6 +217,23 @@ TEST_CASE("the samples of a step are logged in the order in which one process wo
   CHECK(ids == std::vector<std::int64_t>{100, 0, 101, 7, 102});
 }
 
+TEST_CASE("a run does not keep the sample numbers of all its steps in memory", "[run][memory]") {
+  const test::TemporaryFolder folder;
+  run::RunOptions options = small_options(folder.path());
+  options.output.log_batches = true;
+  const CapturedOutput output;
+  run::Run run(options, kFacts);
+  for (int step = 0; step < 2; ++step) {
+    (void)run.begin_step(batch_of(12), {});
+    run.end_step({.loss = 1});
+    CHECK(run.log().current().sample_ids.size() == 12);  // for metrics.jsonl
+  }
+  REQUIRE(run.log().history().size() == 2);
+  for (const run::StepMetrics& kept : run.log().history()) CHECK(kept.sample_ids.capacity() == 0);
+  CHECK(run.log().history().front().peak_memory_mib.capacity() == 0);
+  CHECK(run.log().history().back().peak_memory_mib.size() == 1);
+}
+
 TEST_CASE(
     "the progress line gives means of exposed communication and data wait, the slowest rank and the largest memory",
     "[run]") {

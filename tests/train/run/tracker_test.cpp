@@ -1,11 +1,13 @@
 // The trackers' files, read by readers that share no code with their writers.
 #include "run/tracker.hpp"
 
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/error.hpp"
@@ -183,4 +185,19 @@ TEST_CASE("an event file whose first values are lost is whole with the next", "[
   }
   tracker->log({{"loss", 2}}, 2);
   CHECK(test::read_event_files(folder.path()) == test::EventScalars{{2, {{"loss", 2.0F}}}});
+}
+
+TEST_CASE("a folder without an event file is one cause in every second", "[run][tracker][fault]") {
+  const test::TemporaryFolder folder;
+  const fs::path missing = folder / "runs";
+  run::Trackers trackers;
+  trackers.add(run::make_tracker("tensorboard", missing));
+  const test::CapturedStderr captured;
+  trackers.log({{"loss", 3}}, 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // a file made now would have another name
+  trackers.log({{"loss", 2}}, 2);
+  CHECK_THAT(captured.text(), ContainsSubstring("step 1 are not logged") && !ContainsSubstring("step 2"));
+  fs::create_directory(missing);
+  trackers.log({{"loss", 1}}, 3);
+  CHECK(test::read_event_files(missing) == test::EventScalars{{3, {{"loss", 1.0F}}}});
 }
