@@ -6,10 +6,10 @@
 
 #include "02_ring_all_reduce/shared_memory_member.hpp"
 #include "base/error.hpp"
-#include "comm/played_ranks.hpp"
 #include "support/catch.hpp"
 #include "support/collective_elements.hpp"
 #include "support/run_ranks.hpp"
+#include "support/stay_away.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;

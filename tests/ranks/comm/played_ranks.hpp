@@ -14,9 +14,6 @@ inline void enter(const comm::JobContext& context, int group, const comm::Finger
   context.control->note(group, fingerprint, comm::CallStep::kStarted);
 }
 
-/// Keeps this rank alive and out of every call until another one has failed.
-inline void stay_away(const comm::JobContext& context) { (void)context.control->wait_for_failure(soon()); }
-
 /// The message to this rank about the job's failure; culprit -1 and "no failure" if nothing comes.
 [[nodiscard]] inline comm::Failure verdict(const comm::JobContext& context) {
   const auto failure = context.control->wait_for_failure(soon());

@@ -11,7 +11,6 @@
 #include <set>
 #include <thread>
 
-#include "comm/played_ranks.hpp"
 #include "comm/registered_memory.hpp"
 #include "comm/shared_memory/shared_file.hpp"
 #include "net/guarded_listener.hpp"
@@ -19,6 +18,7 @@
 #include "shared_memory_ranks.hpp"
 #include "store/store.hpp"
 #include "support/catch.hpp"
+#include "support/stay_away.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;

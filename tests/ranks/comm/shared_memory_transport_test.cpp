@@ -3,9 +3,9 @@
 #include <thread>
 
 #include "comm/fingerprint.hpp"
-#include "comm/played_ranks.hpp"
 #include "shared_memory_ranks.hpp"
 #include "support/catch.hpp"
+#include "support/stay_away.hpp"
 #include "transport_checks.hpp"
 
 using namespace lockstep;

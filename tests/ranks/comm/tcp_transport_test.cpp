@@ -3,13 +3,13 @@
 #include <cstdlib>
 #include <thread>
 
-#include "comm/played_ranks.hpp"
 #include "comm/transport_checks.hpp"
 #include "net/bytes.hpp"
 #include "store/store.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
 #include "support/soon.hpp"
+#include "support/stay_away.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
