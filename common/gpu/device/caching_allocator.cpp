@@ -48,6 +48,7 @@ const std::shared_ptr<CachingAllocator>& CachingAllocator::of_host() {
 
 std::byte* CachingAllocator::allocate(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
+  limit_.require_possible(bytes, counted_.in_use, Device{});
   limit_.require_room(bytes, block_bytes(bytes), counted_.in_use, Device{});
   std::byte* const block = bytes < kLargeBytes ? take_small(block_bytes(bytes)) : take_large(block_bytes(bytes));
   mark_in_use(block, bytes);

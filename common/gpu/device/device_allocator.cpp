@@ -58,8 +58,9 @@ std::size_t DeviceAllocator::block_bytes(std::size_t bytes) const noexcept {
 }
 
 std::byte* DeviceAllocator::allocate(std::size_t bytes, const Stream& stream) {
-  const Key key{kind_ == Kind::kPinned ? kAnyStream : stream.id(), block_bytes(bytes)};
   const std::lock_guard lock(mutex_);
+  limit_.require_possible(bytes, statistics_.bytes_in_use, device_);
+  const Key key{kind_ == Kind::kPinned ? kAnyStream : stream.id(), block_bytes(bytes)};
   limit_.require_room(bytes, key.second, statistics_.bytes_in_use, device_);
   recycle_finished();
   make_current(device_);  // the events were asked on their own devices

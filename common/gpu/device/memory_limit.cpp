@@ -1,5 +1,7 @@
 #include "device/memory_limit.hpp"
 
+#include <cstddef>
+#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -59,6 +61,11 @@ std::string out_of_memory_message(Device device, std::string_view who, std::size
   return concat("out of memory on ", device.name(), who.empty() ? "" : " (", who, who.empty() ? "" : ")", ": ", asked,
                 " bytes were asked for", purpose.empty() ? "" : " (", purpose, purpose.empty() ? "" : ")", ", ", in_use,
                 advice);
+}
+
+void MemoryLimit::require_possible(std::size_t asked, std::size_t in_use, Device device) const {
+  if (asked <= static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max())) return;
+  throw OutOfMemoryError(out_of_memory_message(device, who, asked, concat(in_use, " are in use")));
 }
 
 void MemoryLimit::require_room(std::size_t asked, std::size_t taken, std::size_t in_use, Device device) const {

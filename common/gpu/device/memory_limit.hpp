@@ -94,6 +94,9 @@ struct MemoryLimit {
   std::size_t bytes = 0;  ///< 0: none.
   std::string who;
 
+  /// Refuses more bytes than any memory has, with or without a limit: sizes of blocks are then rounded up safely.
+  /// @throws OutOfMemoryError  As require_room().
+  void require_possible(std::size_t asked, std::size_t in_use, Device device) const;
   /// @param asked   Bytes that the caller wants. @param taken  Bytes of the block that serves them.
   /// @param in_use  Bytes in use already.
   /// @throws OutOfMemoryError  They do not fit; the message has the purpose.

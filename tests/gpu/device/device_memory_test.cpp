@@ -218,6 +218,12 @@ TEST_CASE("a block that a stream uses in every step of a long run remembers the 
   CHECK(after < before + (std::size_t{5} << 20));
 }
 
+TEST_CASE("a device refuses more bytes than any memory has", "[device][gpu]") {
+  const Device device = test::accelerator();
+  CHECK_THROWS_AS(Storage::allocate(~std::size_t{0}, device), OutOfMemoryError);
+  CHECK_THROWS_AS(Storage::allocate_pinned(~std::size_t{0}, device), OutOfMemoryError);
+}
+
 TEST_CASE("a large copy to a device takes two pinned blocks, however far the host is ahead", "[device][gpu]") {
   const Device device = test::accelerator();
   require_caching();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "device/memory_limit.hpp"
 #include "support/catch.hpp"
 
 using namespace lockstep;
@@ -49,6 +50,17 @@ TEST_CASE("statistics follow allocation and release", "[device]") {
   const std::size_t cached = allocator_statistics().bytes_cached;
   release_cached_memory();
   CHECK(allocator_statistics().bytes_cached + (16 << 20) <= cached);
+}
+
+TEST_CASE("more bytes than any memory has are refused, and harm nothing", "[device]") {
+  static_cast<void>(Storage::allocate(16 << 20));  // leaves a free block
+  const std::size_t in_use = allocator_statistics().bytes_in_use;
+  for (const std::size_t below_zero : {std::size_t{1}, std::size_t{1} << 20}) {
+    CHECK_THROWS_AS(Storage::allocate(std::size_t{0} - below_zero), OutOfMemoryError);
+  }
+  CHECK(allocator_statistics().bytes_in_use == in_use);
+  const auto one = Storage::allocate(16 << 20), other = Storage::allocate(16 << 20);
+  CHECK(one->data() != other->data());
 }
 
 TEST_CASE("wrapped memory lives as long as its storage", "[device]") {
