@@ -1,5 +1,6 @@
 #include "net/local_socket.hpp"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -121,4 +122,27 @@ TEST_CASE("who sends two descriptors is refused, and none of them stays open", "
   send_two_descriptors(server);
   CHECK_THROWS_AS(receive_descriptor(client, soon()), FormatError);
   CHECK(next_descriptor() == next);
+}
+
+TEST_CASE("a process without a free descriptor says so, and does not blame the sender", "[net]") {
+  TcpListener listener = listen_local();
+  StreamSocket client = connect_local(listener.address().host, soon());
+  StreamSocket server = listener.accept(soon());
+  send_descriptor(server, STDIN_FILENO, soon());
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit none_free = before;
+  none_free.rlim_cur = static_cast<rlim_t>(next_descriptor());
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none_free) == 0);
+  std::string message = "nothing";
+  try {
+    (void)receive_descriptor(client, soon());
+  } catch (const IoError& error) {
+    message = error.what();
+  } catch (const Error& error) {
+    message = concat("not an IoError: ", error.what());
+  }
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK_THAT(message, ContainsSubstring("ulimit -n"));
+  CHECK_THAT(message, !ContainsSubstring("not an IoError"));
 }
