@@ -99,6 +99,7 @@ void send_descriptor(StreamSocket& socket, int fd, const Deadline& deadline) {
 
 UniqueFd receive_descriptor(StreamSocket& socket, const Deadline& deadline) {
   MarkMessage message;
+  message.header.msg_controllen = CMSG_LEN(sizeof(int));  // one descriptor: with its padding, two would fit
   for (;;) {
     const ssize_t received = ::recvmsg(socket.fd(), &message.header, MSG_CMSG_CLOEXEC);
     if (received == 1) break;
@@ -114,7 +115,11 @@ UniqueFd receive_descriptor(StreamSocket& socket, const Deadline& deadline) {
   int fd = -1;
   if (is_descriptor) std::memcpy(&fd, CMSG_DATA(entry), sizeof fd);
   UniqueFd owned(fd);
-  if (!owned.is_open() || message.mark != kMark) {
+  if (entry == nullptr && (message.header.msg_flags & MSG_CTRUNC) != 0) {  // it came, and found no place
+    throw IoError(concat("receiving a descriptor from ", socket.peer(), " (ulimit -n raises their number)"), EMFILE);
+  }
+  const bool has_more = (message.header.msg_flags & MSG_CTRUNC) != 0;  // the kernel has closed the others
+  if (!owned.is_open() || has_more || message.mark != kMark) {
     throw FormatError(concat(socket.peer(), " sent something other than a descriptor"));
   }
   return owned;

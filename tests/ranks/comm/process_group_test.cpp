@@ -1,6 +1,7 @@
 #include "comm/process_group.hpp"
 
 #include <atomic>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -64,14 +65,17 @@ TEST_CASE("synchronize at the head of an idle queue needs no second thread to ma
 }
 
 TEST_CASE("a Work keeps its memory alive until the collective is done, and no longer", "[comm]") {
-  const auto released = run_ranks_for<int>(2, [](JobContext context) {
+  std::promise<void> checked;  // rank 1 comes after that, so that the collective cannot be done before
+  const auto released = run_ranks_for<int>(2, [&checked](JobContext context) {
     LineProcessGroup group(std::move(context));
+    if (group.rank() == 1) checked.get_future().wait();
     auto memory = std::make_shared<std::vector<std::int64_t>>(100, 1);
     const std::weak_ptr<void> watched = memory;
     comm::Buffer buffer = host_buffer(std::span(*memory));
     buffer.keep_alive = std::move(memory);
     comm::Work work = group.all_reduce(std::move(buffer));
-    const bool is_kept_while_pending = work.is_completed() || !watched.expired();
+    const bool is_kept_while_pending = group.rank() == 1 || !watched.expired();
+    if (group.rank() == 0) checked.set_value();
     work.synchronize();
     return is_kept_while_pending && watched.expired() ? 1 : 0;
   });

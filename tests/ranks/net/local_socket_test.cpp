@@ -1,8 +1,11 @@
 #include "net/local_socket.hpp"
 
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstring>
 #include <future>
 
 #include "base/error.hpp"
@@ -21,6 +24,28 @@ using test::soon;
 namespace {
 
 const Identity kIdentity{Role::kCollective, 0, 1, 7};
+
+// What send_descriptor() never sends.
+void send_two_descriptors(const StreamSocket& socket) {
+  const std::array<int, 2> both{STDIN_FILENO, STDIN_FILENO};
+  std::byte mark{0x4C};
+  iovec part{&mark, 1};
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof both)> control{};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control.data();
+  header.msg_controllen = control.size();
+  cmsghdr* const entry = CMSG_FIRSTHDR(&header);
+  entry->cmsg_level = SOL_SOCKET;
+  entry->cmsg_type = SCM_RIGHTS;
+  entry->cmsg_len = CMSG_LEN(sizeof both);
+  std::memcpy(CMSG_DATA(entry), both.data(), sizeof both);
+  REQUIRE(::sendmsg(socket.fd(), &header, MSG_NOSIGNAL) == 1);
+}
+
+// The lowest number that an open file would get.
+int next_descriptor() { return UniqueFd(::dup(STDIN_FILENO)).get(); }
 
 }  // namespace
 
@@ -87,4 +112,37 @@ TEST_CASE("a byte without a descriptor, and a connection that closes, are no des
     CHECK_THROWS_AS(receive_descriptor(client, Deadline::after(50ms)), TimeoutError);
   }
   CHECK_THROWS_AS(receive_descriptor(client, soon()), IoError);
+}
+
+TEST_CASE("who sends two descriptors is refused, and none of them stays open", "[net]") {
+  TcpListener listener = listen_local();
+  StreamSocket client = connect_local(listener.address().host, soon());
+  const StreamSocket server = listener.accept(soon());
+  const int next = next_descriptor();
+  send_two_descriptors(server);
+  CHECK_THROWS_AS(receive_descriptor(client, soon()), FormatError);
+  CHECK(next_descriptor() == next);
+}
+
+TEST_CASE("a process without a free descriptor says so, and does not blame the sender", "[net]") {
+  TcpListener listener = listen_local();
+  StreamSocket client = connect_local(listener.address().host, soon());
+  StreamSocket server = listener.accept(soon());
+  send_descriptor(server, STDIN_FILENO, soon());
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit none_free = before;
+  none_free.rlim_cur = static_cast<rlim_t>(next_descriptor());
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none_free) == 0);
+  std::string message = "nothing";
+  try {
+    (void)receive_descriptor(client, soon());
+  } catch (const IoError& error) {
+    message = error.what();
+  } catch (const Error& error) {
+    message = concat("not an IoError: ", error.what());
+  }
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK_THAT(message, ContainsSubstring("ulimit -n"));
+  CHECK_THAT(message, !ContainsSubstring("not an IoError"));
 }
