@@ -40,10 +40,10 @@ std::string first_lines(const std::string& text, std::size_t most) {
   return end >= text.size() ? text : text.substr(0, end) + "...\n";
 }
 
-std::string header_of(const Workspace& workspace, const Exercise& exercise, const Options& options) {
-  return concat(exercise.id, " ", exercise.title, "  (", workspace.shown(workspace.work(exercise)), ", files ",
-                fingerprint(workspace, exercise), ", seed ", options.seed,
-                exercise.has_kernels() ? ", " LOCKSTEP_EXERCISE_DEVICE : "", ")");
+std::string header_of(const Workspace& workspace, const Exercise& exercise, const std::string& files,
+                      const Options& options) {
+  return concat(exercise.id, " ", exercise.title, "  (", workspace.shown(workspace.work(exercise)), ", files ", files,
+                ", seed ", options.seed, exercise.has_kernels() ? ", " LOCKSTEP_EXERCISE_DEVICE : "", ")");
 }
 
 std::string after_passing(const Workspace& workspace, const Exercise& exercise, bool is_full) {
@@ -79,17 +79,15 @@ nlohmann::json build_report(const std::string& errors) {
           {"compiler", errors}};
 }
 
-// The judge's report on the learner's current files.
-nlohmann::json judge(const Workspace& workspace, const Exercise& exercise, const Options& options) {
-  build_given(workspace, exercise);
+// The judge's report on the program made from the learner's files.
+nlohmann::json judge_program(const Workspace& workspace, const Exercise& exercise, const Options& options,
+                             const fs::path& program) {
   std::vector<std::string> command = {judge_of(workspace, exercise).string(), exercise.id, "--seed",
                                       std::to_string(options.seed)};
   if (options.is_full) command.emplace_back("--full");
-  const BuiltProgram built = build_files(workspace, exercise, workspace.work(exercise), "work");
-  if (!built.errors.empty()) return build_report(built.errors);
   command.insert(command.end(),
-                 {"--subject", built.program.string(), "--source-folder", workspace.shown(workspace.work(exercise)),
-                  "--bank", program_of(workspace, exercise, "bank").string()});
+                 {"--subject", program.string(), "--source-folder", workspace.shown(workspace.work(exercise)), "--bank",
+                  program_of(workspace, exercise, "bank").string()});
   for (const std::string& file : exercise.files)
     command.insert(command.end(), {"--source", (workspace.work(exercise) / file).string()});
   const FinishedProcess finished = run(command, workspace.root, Collect::kOutput);
@@ -99,6 +97,21 @@ nlohmann::json judge(const Workspace& workspace, const Exercise& exercise, const
   }
   throw Error(concat("SETUP: the judge of ", exercise.id, " failed (exit status ", finished.exit_code,
                      "); that says nothing about your code"));
+}
+
+// The report on the learner's files, with their fingerprint: they may be saved again before the judge has finished.
+nlohmann::json judge(const Workspace& workspace, const Exercise& exercise, const Options& options) {
+  build_given(workspace, exercise);
+  std::string files;
+  BuiltProgram built;
+  do {  // once more if they are saved while the compiler reads them
+    files = fingerprint(workspace, exercise);
+    built = build_files(workspace, exercise, workspace.work(exercise), "work");
+  } while (fingerprint(workspace, exercise) != files);
+  nlohmann::json report =
+      built.errors.empty() ? judge_program(workspace, exercise, options, built.program) : build_report(built.errors);
+  report["files"] = files;
+  return report;
 }
 
 // A terminal may be narrower than a report.
@@ -112,14 +125,17 @@ int check_once(const Workspace& workspace, const Exercise& exercise, const Optio
   nlohmann::json report = judge(workspace, exercise, options);
   Record record = read_record(workspace, exercise);
   const bool is_passed = has_passed(report);
-  if (is_passed) record.passed = fingerprint(workspace, exercise);
-  report["header"] = header_of(workspace, exercise, options);
-  report["files"] = fingerprint(workspace, exercise);
+  const std::string files = report.at("files");
+  if (is_passed) record.passed = files;
+  report["header"] = header_of(workspace, exercise, files, options);
   report["full"] = options.is_full;
   report["hint_command"] = concat("./lockstep hint ", exercise.id);
   record.last = report;
   write_record(workspace, exercise, record);
-  if (is_passed) report["after_passing"] = after_passing(workspace, exercise, options.is_full);
+  if (is_passed)
+    report["after_passing"] = files == fingerprint(workspace, exercise)
+                                  ? after_passing(workspace, exercise, options.is_full)
+                                  : concat("./lockstep check ", exercise.id, "  (your files have changed meanwhile)");
   if (report.contains("compiler")) std::cout << first_lines(report["compiler"], kCompilerLines);
   print(report, Detail::kBrief);
   return is_passed ? 0 : 1;
