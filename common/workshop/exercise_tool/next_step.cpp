@@ -39,7 +39,11 @@ bool is_solved(const Workspace& workspace, const std::string& id) {
 
 bool is_answered(const Workspace& workspace, const std::string& chapter, const std::string& question) {
   const fs::path record = workspace.root / ".lockstep" / "predictions" / (chapter + ".json");
-  return fs::exists(record) && parse_json(read_file(record)).contains(question);
+  try {
+    return fs::exists(record) && parse_json(read_file(record)).contains(question);
+  } catch (const nlohmann::json::exception&) {
+    return false;  // truncated
+  }
 }
 
 // Nothing records if a panel was tried.

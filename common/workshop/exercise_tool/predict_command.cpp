@@ -140,7 +140,9 @@ void compare_answers(const LessonOfChapter& lesson, const std::vector<Asked>& as
 
 void write_record(const fs::path& path, const nlohmann::json& record) {
   fs::create_directories(path.parent_path());
-  write_file(path, dump_json(record, 1) + "\n");
+  const fs::path unfinished = path.string() + ".new";
+  write_file(unfinished, dump_json(record, 1) + "\n");
+  fs::rename(unfinished, path);
 }
 
 int predict_chapter(const LessonOfChapter& lesson, std::istream& in) {

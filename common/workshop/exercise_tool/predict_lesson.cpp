@@ -67,8 +67,12 @@ std::string prediction_list(const fs::path& root) {
   std::map<std::string, std::string> lines;
   std::error_code none;  // no question was asked yet
   for (const auto& file : fs::directory_iterator(root / ".lockstep" / "predictions", none)) {
+    if (file.path().extension() != ".json") continue;  // one that is being written
     const std::string chapter = file.path().stem();
-    lines[chapter] = concat("  ", chapter, "  ", right_of_all(parse_json(read_file(file.path()))), "\n");
+    try {
+      lines[chapter] = concat("  ", chapter, "  ", right_of_all(parse_json(read_file(file.path()))), "\n");
+    } catch (const nlohmann::json::exception&) {  // from another version, or truncated
+    }
   }
   std::string text;
   for (const auto& [chapter, line] : lines) text += line;

@@ -108,6 +108,18 @@ TEST_CASE("next begins after the last exercise that passed, and leaves out what 
   CHECK(course.next() == "All exercises are done.\n");
 }
 
+TEST_CASE("a record of predictions that is cut off or of another kind counts for none", "[exercise]") {
+  const Course course;
+  fs::create_directories(course.folder / ".lockstep/predictions");
+  for (const std::string record : {"", R"({"bytes": {"answer")", R"({"bytes": 7})"}) {
+    write_file(course.folder / ".lockstep/predictions/07.json", record);
+    const test::Finished progress = course.run({"progress"});
+    INFO(record << ": " << progress.err);
+    CHECK(progress.exit_code == 0);
+    CHECK_THAT(progress.out, ContainsSubstring("next: ./lockstep start 07.1") && !ContainsSubstring(" right"));
+  }
+}
+
 TEST_CASE("next reads tasks that say less, or in another way", "[exercise]") {
   const Course course;
   const std::string link = "](../../../chapters/07_x/README.md";

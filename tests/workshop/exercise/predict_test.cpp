@@ -79,6 +79,17 @@ TEST_CASE("predict asks first, then runs once what the lesson shows, and compare
   CHECK_THAT(project.run({"progress"}).out, ContainsSubstring("07  1 of 2 right"));
 }
 
+TEST_CASE("predict puts its record in the place of the earlier one only when it is whole", "[exercise]") {
+  const LessonProject project;
+  const fs::path record = project.folder / ".lockstep/predictions/07.json", before = project.folder / "before.json";
+  CHECK(project.predict("6000\n4\n").exit_code == 0);
+  fs::create_hard_link(record, before);
+  const std::string text = read_file(before);
+  CHECK(project.predict("1\n2\n").exit_code == 0);
+  CHECK(read_file(before) == text);
+  CHECK_THAT(project.run({"progress"}).out, ContainsSubstring("07  0 of 2 right"));
+}
+
 TEST_CASE("predict takes no answer for an answer, and asks again if one is no number", "[exercise]") {
   const LessonProject project;
   const test::Finished finished = project.predict("many\n\n4\n");
