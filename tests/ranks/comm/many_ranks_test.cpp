@@ -27,18 +27,18 @@ using test::verdict;
 
 namespace {
 
-constexpr int kRanks = 200;
+constexpr int kManyRanks = 200;
 constexpr std::size_t kShort = 600;  // of each rank a word would be more
 
 // All ranks are threads of this process: two connections each, and both ends of them.
-void open_enough_descriptors() { net::require_descriptors(10 * kRanks, "this test"); }
+void open_enough_descriptors() { net::require_descriptors(10 * kManyRanks, "this test"); }
 
 }  // namespace
 
 TEST_CASE("of hundreds of ranks the one that calls something else is named to all", "[comm][multirank]") {
   open_enough_descriptors();
-  std::latch all_others(kRanks - 1);  // before them rank 77 would be found, and they would be in nothing
-  const auto failures = run_ranks_for<Failure>(kRanks, [&](const JobContext& context) {
+  std::latch all_others(kManyRanks - 1);  // before them rank 77 would be found, and they would be in nothing
+  const auto failures = run_ranks_for<Failure>(kManyRanks, [&](const JobContext& context) {
     if (context.rank == 77) all_others.wait();
     enter(context, 0, all_reduce(0, context.rank == 77 ? 11 : 10));
     if (context.rank != 77) all_others.count_down();
@@ -58,8 +58,8 @@ TEST_CASE("of hundreds of ranks the one that calls something else is named to al
 
 TEST_CASE("where hundreds of ranks have left a collective out, they are named together", "[comm][multirank]") {
   open_enough_descriptors();
-  std::latch all_even_ranks(kRanks / 2);
-  const auto failures = run_ranks_for<Failure>(kRanks, [&](const JobContext& context) {
+  std::latch all_even_ranks(kManyRanks / 2);
+  const auto failures = run_ranks_for<Failure>(kManyRanks, [&](const JobContext& context) {
     if (context.rank % 2 == 0) {
       enter(context, 0, all_reduce(0));
       all_even_ranks.count_down();
@@ -77,9 +77,9 @@ TEST_CASE("where hundreds of ranks have left a collective out, they are named to
 
 TEST_CASE("groups of hundreds of ranks are apart, and a disagreement in one names its rank", "[comm][multirank]") {
   open_enough_descriptors();
-  std::latch all_others(kRanks - 1);  // against one other rank, rank 91 would be no outlier
-  const auto failures = run_ranks_for<Failure>(kRanks, [&](const JobContext& context) {
-    std::vector<int> half(kRanks / 2);  // even ranks, odd ranks
+  std::latch all_others(kManyRanks - 1);  // against one other rank, rank 91 would be no outlier
+  const auto failures = run_ranks_for<Failure>(kManyRanks, [&](const JobContext& context) {
+    std::vector<int> half(kManyRanks / 2);  // even ranks, odd ranks
     std::iota(half.begin(), half.end(), 0);
     for (int& member : half) member = 2 * member + context.rank % 2;
     const int group = 7;  // both halves use the number
@@ -97,7 +97,7 @@ TEST_CASE("groups of hundreds of ranks are apart, and a disagreement in one name
 TEST_CASE("calls that hundreds of ranks post are agreed on, and a rank that posts another is named",
           "[comm][multirank]") {
   open_enough_descriptors();
-  const auto failures = run_ranks_for<Failure>(kRanks, [](const JobContext& context) {
+  const auto failures = run_ranks_for<Failure>(kManyRanks, [](const JobContext& context) {
     for (std::uint64_t number = 0; number < 3; ++number) {
       context.control->post(0, all_reduce(number));
       context.control->wait_until_agreed(0, all_reduce(number), soon());
