@@ -74,6 +74,7 @@ void require_equal_slices(comm::ProcessGroup& group, std::span<const nn::NamedPa
   }
   const std::int64_t own_hash[] = {hash_of(own.data(), own.size())};
   if (outliers(gather_rows(group, own_hash), 1, 0).empty()) return;
+  group.prepare_common_error("comparing replicas: the ranks hold different parts of their parameters");
   for (const nn::NamedParameter& named : parameters) {
     require(named.slice == Slice::of(named.slice.whole), "comparing replicas: ", named.name, " is only ",
             named.slice.count(), " elements of ", named.slice.whole, ", and other ranks hold other elements of it; ",

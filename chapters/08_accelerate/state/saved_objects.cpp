@@ -191,7 +191,11 @@ SavedCheckpoint save_objects(const SavedObjects& objects, const PartialState& ra
   json outcome;
   if (ranks.is_main_process()) outcome = write(objects, of_ranks, folder, number, total_limit);
   outcome = comm::broadcast_object(group, outcome, 0);
-  if (outcome.contains("error")) throw IoError(concat("rank 0: ", outcome.at("error").get<std::string>()));
+  if (outcome.contains("error")) {
+    const std::string message = concat("rank 0: ", outcome.at("error").get<std::string>());
+    group.prepare_common_error(message, 0);
+    throw IoError(message);
+  }
   return {.checkpoint = folder / outcome.at("checkpoint").get<std::string>(), .number = outcome.at("number")};
 }
 

@@ -66,7 +66,7 @@ class DeviceAllocator {
   using StreamId = std::uint64_t;
   // For blocks that any stream may take: those of destroyed streams, and pinned ones.
   static constexpr StreamId kAnyStream = ~StreamId{0};
-  // What another stream does with a block.
+  // The use of a block by another stream.
   struct Use {
     Device device;
     StreamId stream = kAnyStream;

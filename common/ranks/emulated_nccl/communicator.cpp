@@ -141,7 +141,7 @@ void Communicator::abort() noexcept {
   changed_.notify_all();
   changed_.wait(lock, [this] { return running_ == 0; });
   lock.unlock();
-  close();
+  jobs_.close();
   lock.lock();
   mesh_.reset();  // closes the connections, so that the other ranks notice
 }

@@ -26,7 +26,7 @@ class Communicator {
   Communicator(Membership own, bool is_blocking) : own_(std::move(own)), is_blocking_(is_blocking) {}
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
-  ~Communicator() { close(); }
+  ~Communicator() { jobs_.close(); }
 
   [[nodiscard]] const Membership& own() const noexcept { return own_; }
   [[nodiscard]] bool is_blocking() const noexcept { return is_blocking_; }
@@ -58,10 +58,9 @@ class Communicator {
   void run(std::uint64_t number, std::span<const HostOperation> operations) noexcept;
   /// @}
 
-  void refuse_more() noexcept;              ///< Finalized: rejects further operations.
-  void wait_until_idle();                   ///< Until all enqueued operations are done or aborted.
-  void abort() noexcept;                    ///< Ends all running, hanging and waiting operations.
-  void close() noexcept { jobs_.close(); }  ///< Ends the communicator's thread.
+  void refuse_more() noexcept;  ///< Finalized: rejects further operations.
+  void wait_until_idle();       ///< Until all enqueued operations are done or aborted.
+  void abort() noexcept;        ///< Ends all running, hanging and waiting operations.
   [[nodiscard]] bool is_aborted() const;
 
  private:

@@ -19,7 +19,7 @@ using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 using Lookup = int (*)(const char* host, const char* port, const addrinfo* hints, addrinfo** found);
 
 /// The socket addresses of a host and port; at least one. getaddrinfo() has no time limit, so for a name it runs on a
-/// separate thread, which is left behind if it does not return; the next call for that host and port gets its answer.
+/// separate thread, which goes on alone if it does not return; the next call for that host and port gets its answer.
 /// @throws IoError  Unknown host. @throws TimeoutError  No answer by `deadline`.
 [[nodiscard]] AddressList resolve(const SocketAddress& address, const Deadline& deadline,
                                   Lookup lookup = ::getaddrinfo);

@@ -151,7 +151,8 @@ void Saver::wait() {
   const bool was_saving = std::exchange(is_saving_, false);
   try {
     running_.get();
-    // What was given up has been set aside. If the folder's writer is ever replaced, this run's own stay.
+    // The checkpoints that were given up have been set aside. If the folder's writer is ever replaced, this run's own
+    // stay.
     if (was_saving) options_.resumed_from.clear();
   } catch (const std::exception& error) {
     throw IoError(concat("the checkpoint of step ", step_, ", saved in the background, failed: ", error.what()));

@@ -25,7 +25,7 @@ namespace {
 
 const Identity kIdentity{Role::kCollective, 0, 1, 7};
 
-// What send_descriptor() never sends.
+// A message that send_descriptor() never sends.
 void send_two_descriptors(const StreamSocket& socket) {
   const std::array<int, 2> both{STDIN_FILENO, STDIN_FILENO};
   std::byte mark{0x4C};

@@ -126,7 +126,7 @@ TEST_CASE("a value reaches those that wait for it though its setter has gone", "
   }
 }
 
-TEST_CASE("a client that would wait for ever waits, and is not answered at once", "[store]") {
+TEST_CASE("a client that would wait forever waits, and is not answered at once", "[store]") {
   const RunningServer fixture;
   net::StreamSocket waiting = fixture.connect(0);
   send_request(waiting, {store::Operation::kGet, "key", "9223372036854775807", {}});

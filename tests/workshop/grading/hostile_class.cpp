@@ -57,7 +57,7 @@ class HostileClass {
   void add_manifest() {
     write_zip(maker_.path("nests_its_manifest.zip"),
               {{kManifestName, concat("{\"version\": ", std::string(500'000, '['), std::string(500'000, ']'), "}")}});
-    expected_.push_back({"nests_its_manifest", "refused", "", "", 0, 0, "another version"});
+    expected_.push_back({"nests_its_manifest", "refused", "", "", 0, 0, "a different version"});
   }
 
   void add_archives() {

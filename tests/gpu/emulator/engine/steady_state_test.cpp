@@ -62,7 +62,7 @@ TEST_CASE("A launch like the one before allocates nothing, however many threads 
   }
 }
 
-TEST_CASE("What a block has made is forgotten when it ends, not when the launch does", "[emulator]") {
+TEST_CASE("The mbarriers of a block are forgotten when it ends, not when the launch does", "[emulator]") {
   const auto kept_after = [](unsigned blocks) {
     const bool is_ok = run(blocks, 32, [] {
                          __shared__ lockstep::device::PhaseBarrier barrier;
