@@ -54,7 +54,7 @@ std::future<Found> begin_lookup(const SocketAddress& address, Lookup lookup) {
 }
 
 // Lookups whose callers have given up. The next caller waits for them instead of asking anew: somebody who tries again
-// every few hundred milliseconds would never hear a name server that takes longer, and leave a thread behind each time.
+// every few hundred milliseconds would never hear a name server that takes longer, and leak a thread each time.
 class AbandonedLookups {
  public:
   static AbandonedLookups& instance() {
