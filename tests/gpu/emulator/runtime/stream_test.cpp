@@ -206,10 +206,13 @@ TEST_CASE_METHOD(Fixture, "A kernel's argument whose destructor calls the API is
   };
   std::atomic<int> refused = 0;
   void (*const kernel)(Owner) = [](Owner) {};
+  Gate gate;
+  gate.close(blocking);  // until the launch has returned: it may hold the argument to its end
   {
     const Owner owner(std::this_thread::get_id(), &refused);
     REQUIRE(launch_kernel("kernel", kernel, {1, 1, 0, blocking}, {}, owner) == cudaSuccess);
   }
+  gate.open();
   REQUIRE(cudaStreamSynchronize(blocking) == cudaSuccess);
   REQUIRE(test::fill(x, 1.0F, kCount, blocking) == cudaSuccess);
   REQUIRE(cudaStreamSynchronize(blocking) == cudaSuccess);  // the launch before it has ended in all respects
