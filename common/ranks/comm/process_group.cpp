@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "comm/control/control_plane.hpp"
+#include "comm/flight_recorder/flight_recorder.hpp"
 #include "comm/process_group_backend.hpp"
 
 namespace lockstep::comm {
@@ -212,6 +213,7 @@ std::unique_ptr<ProcessGroup> ProcessGroup::split(int color, int key) {
   if (color == kNoColor) return nullptr;
   context.world_size = static_cast<int>(context.global_ranks.size());
   if (context_.control) context_.control->register_group(*context.group_id, context.global_ranks);
+  if (context_.flight_recorder) context_.flight_recorder->note_group(*context.group_id, context.global_ranks);
   return do_split(std::move(context));
 }
 

@@ -6,8 +6,11 @@
 #include <vector>
 
 #include "base/command_line.hpp"
+#include "base/counted.hpp"
 #include "base/error.hpp"
+#include "base/number_list.hpp"
 #include "launch/job_folder.hpp"
+#include "launch/watching/flight_export.hpp"
 #include "launch/watching/flight_summary.hpp"
 #include "launch/watching/live_job.hpp"
 #include "tool/command.hpp"
@@ -45,6 +48,23 @@ int show_live(const std::string& job, double seconds, int collectives, bool has_
   return 0;
 }
 
+// Writes the records of the job in `folder` for PyTorch's analyzer, and says how to start that.
+int export_records(const fs::path& folder, const fs::path& to) {
+  const launch::FlightExport written = launch::export_flight_files(folder, to);
+  const bool is_complete = written.missing.empty();
+  std::cout
+      << "records of ranks " << list_numbers(written.ranks) << " are in " << to.string()
+      << ", in the format of PyTorch's flight recorder. PyTorch's analyzer reads them (tried: 2.14):\n  torchfrtrace "
+      << (is_complete ? "" : "--allow-incomplete-ranks ") << to.string() << "\n";
+  if (!is_complete)
+    std::cout << "ranks " << list_numbers(written.missing)
+              << " have no record on this host: export theirs on their own\n";
+  if (written.left_out > 0)
+    std::cout << counted(written.left_out, "call") << " left out: of groups whose ranks were not recorded\n";
+  std::cout << written.problems << std::flush;
+  return 0;
+}
+
 }  // namespace
 
 int trace(const Arguments& arguments) {
@@ -52,6 +72,7 @@ int trace(const Arguments& arguments) {
   int count = 20, collectives = 200;
   double seconds = 1;
   std::string job;
+  fs::path export_folder;
   CommandLine app("Shows what the ranks of a job do, or the last collectives of one that failed", "lockstep trace");
   app.add_flag("--last-failure", last_failure, "The job that failed last on this machine");
   app.add_flag("--live", is_live, "A job that runs: who waits for whom, in which collective, at which line");
@@ -62,12 +83,19 @@ int trace(const Arguments& arguments) {
                  "With --live: how many of the last ones are compared, to see who is late")
       .check(whole_number(1, 1000));
   app.add_flag("--stacks", has_stacks, "With --live: each rank's stack, too (needs eu-stack or gdb)");
+  app.add_option(
+         "--export", export_folder,
+         "In place of showing it: write each rank's record to this folder, for PyTorch's analyzer (torchfrtrace)")
+      .type_name("FOLDER")
+      .without_default();
   if (const auto done = app.parse(arguments)) return *done;
   if (last_failure == is_live) throw UsageError("which job? ./lockstep trace --live, or --last-failure");
+  if (is_live && !export_folder.empty()) return export_records(live_folder(job), export_folder);
   if (is_live) return show_live(job, seconds, collectives, has_stacks);
   if (!job.empty() || has_stacks) throw UsageError("a job's name and --stacks go with --live");
   const auto folder = launch::last_failure();
   if (!folder) throw Error("no job of yours has failed here (or its records have been removed)");
+  if (!export_folder.empty()) return export_records(*folder, export_folder);
   const std::string summary = launch::flight_summary(*folder, static_cast<std::size_t>(count));
   if (const auto first = launch::read_first_failure(*folder)) {
     std::cout << "first to end: rank " << first->rank << " " << first->what << "\n";

@@ -7,7 +7,7 @@
 
 namespace lockstep::comm {
 
-constexpr std::uint64_t kFlightMagic = 0x35544847494C464C;  // "LFLIGHT5"
+constexpr std::uint64_t kFlightMagic = 0x36544847494C464C;  // "LFLIGHT6"
 
 struct FlightSlot {
   std::uint64_t sequence = 0;
@@ -22,6 +22,12 @@ struct FlightSlot {
   std::array<char, CallTag::kMaxBytes + 1> call_tag{};  // its text, zero-terminated
 };
 
+// Groups one after the other: number, count of ranks, ranks.
+struct FlightGroups {
+  std::uint32_t used = 0;
+  std::array<std::int32_t, 16'384> numbers{};
+};
+
 struct FlightRecorder::File {
   std::uint64_t magic;
   std::int32_t rank;
@@ -34,6 +40,7 @@ struct FlightRecorder::File {
   std::uint8_t has_failure;
   std::array<char, 512> failure;
   std::array<FlightSlot, kCapacity> slots;
+  FlightGroups groups;
 };
 
 // The file's content as a FlightRecord.

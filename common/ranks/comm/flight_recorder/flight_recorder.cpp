@@ -97,6 +97,17 @@ void FlightRecorder::update(std::uint64_t entry, FlightState state) noexcept {
   (state == FlightState::kRunning ? slot.started_ns : slot.ended_ns) = steady_now_ns();
 }
 
+void FlightRecorder::note_group(int group, const std::vector<int>& ranks) noexcept {
+  const std::scoped_lock lock(mutex_);
+  FlightGroups& groups = file_->groups;
+  if (groups.numbers.size() - groups.used < ranks.size() + 2) return;
+  const auto begin = groups.numbers.begin() + groups.used;
+  begin[0] = group;
+  begin[1] = static_cast<std::int32_t>(ranks.size());
+  std::ranges::copy(ranks, begin + 2);
+  groups.used += static_cast<std::uint32_t>(ranks.size()) + 2;
+}
+
 void FlightRecorder::note_failure(int culprit, std::string_view message) noexcept {
   const std::scoped_lock lock(mutex_);
   if (file_->has_failure != 0) return;

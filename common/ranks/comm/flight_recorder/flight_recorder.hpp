@@ -40,14 +40,25 @@ struct FlightFailure {
   std::int64_t told_ns = 0;  ///< When the rank was told, on the clock of FlightEntry.
 };
 
+/// A group of some of the job's ranks.
+struct FlightGroup {
+  int number = 0;          ///< As in FlightEntry::group.
+  std::vector<int> ranks;  ///< The job's rank of each of its ranks.
+};
+
 /// The content of a rank's file.
 struct FlightRecord {
   int rank = 0;
   int world_size = 0;
   int generation = 0;  ///< Restart count of the job.
   std::int64_t process_id = 0;
+  std::uint64_t first_entry = 0;         ///< Number of entries that were overwritten by later ones.
   std::vector<FlightEntry> entries;      ///< Oldest first; at most kCapacity.
+  std::vector<FlightGroup> groups;       ///< Made by split(), with this rank in them; the first ones if there are many.
   std::optional<FlightFailure> failure;  ///< Empty: none was reported to the rank.
+
+  /// The job's ranks that are in the group of an entry; empty if they are not known.
+  [[nodiscard]] std::vector<int> ranks_of(int group) const;
 };
 
 /// Writes entries into a memory-mapped file of kCapacity slots, so that they survive SIGKILL: the kernel owns the
@@ -68,6 +79,8 @@ class FlightRecorder {
   /// Notes that an entry has started or ended; ignored if the entry has been overwritten since.
   void update(std::uint64_t entry, FlightState state) noexcept;
 
+  /// Notes which of the job's ranks are in a group made by split(). Ignored if there is no room left.
+  void note_group(int group, const std::vector<int>& ranks) noexcept;
   /// Notes why the job failed; only the first note counts.
   void note_failure(int culprit, std::string_view message) noexcept;
   [[nodiscard]] FlightRecord record() const;

@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <fstream>
 #include <memory>
+#include <numeric>
 
 #include "base/deadline.hpp"
 #include "base/error.hpp"
@@ -32,6 +33,19 @@ FlightEntry to_entry(const FlightSlot& slot) {
   return entry;
 }
 
+std::vector<FlightGroup> to_groups(const FlightGroups& from) {
+  std::vector<FlightGroup> groups;
+  const std::size_t used = std::min<std::size_t>(from.used, from.numbers.size());
+  for (std::size_t at = 0; at + 2 <= used;) {
+    const auto count = static_cast<std::size_t>(std::max(from.numbers[at + 1], 0));
+    if (count > used - at - 2) break;  // damaged
+    const auto begin = from.numbers.begin() + static_cast<std::ptrdiff_t>(at) + 2;
+    groups.push_back({from.numbers[at], {begin, begin + static_cast<std::ptrdiff_t>(count)}});
+    at += count + 2;
+  }
+  return groups;
+}
+
 }  // namespace
 
 std::string_view name_of(FlightState state) noexcept {
@@ -60,13 +74,29 @@ FlightRecord read_flight_record(const std::string& path) {
 }
 
 FlightRecord to_record(const FlightRecorder::File& file) {
-  FlightRecord record{file.rank, file.world_size, file.generation, file.process_id, {}, {}};
-  const std::uint64_t kept = std::min(file.entry_count, FlightRecorder::kCapacity);
-  for (std::uint64_t entry = file.entry_count - kept; entry < file.entry_count; ++entry) {
+  const std::uint64_t count = file.entry_count;
+  FlightRecord record{.rank = file.rank,
+                      .world_size = file.world_size,
+                      .generation = file.generation,
+                      .process_id = file.process_id,
+                      .first_entry = count - std::min(count, FlightRecorder::kCapacity),
+                      .entries = {},
+                      .groups = to_groups(file.groups),
+                      .failure = {}};
+  for (std::uint64_t entry = record.first_entry; entry < count; ++entry) {
     record.entries.push_back(to_entry(file.slots[entry % FlightRecorder::kCapacity]));
   }
   if (file.has_failure != 0) record.failure = FlightFailure{file.culprit, text_of(file.failure), file.failure_ns};
   return record;
+}
+
+// ControlPlane::next_group_id() numbers groups so that those of all ranks are the multiples of world_size + 1.
+std::vector<int> FlightRecord::ranks_of(int group) const {
+  const auto noted = std::ranges::find(groups, group, &FlightGroup::number);
+  if (noted != groups.end()) return noted->ranks;
+  std::vector<int> all(group % (world_size + 1) == 0 ? static_cast<std::size_t>(world_size) : 0);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
 }
 
 std::string format_flight_record(const FlightRecord& record, std::size_t count) {
