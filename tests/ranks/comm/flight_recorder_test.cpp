@@ -80,6 +80,22 @@ TEST_CASE("only the last thousand collectives are kept, oldest first", "[comm]")
   }
 }
 
+TEST_CASE("a record knows which ranks are in its groups, as long as there is room", "[comm]") {
+  const TemporaryFolder folder;
+  FlightRecorder recorder(folder.path(), 1, 4, 0);
+  recorder.note_group(6, {1, 3});
+  CHECK(recorder.record().ranks_of(6) == std::vector{1, 3});
+  CHECK(recorder.record().ranks_of(0) == std::vector{0, 1, 2, 3});   // all ranks, as group 5
+  CHECK(recorder.record().ranks_of(10) == std::vector{0, 1, 2, 3});  // and group 10
+  CHECK(recorder.record().ranks_of(7).empty());
+  recorder.note_group(7, std::vector(20'000, 0));  // more than fit
+  for (int group = 11; group < 9'000; ++group) recorder.note_group(group, {1, 2});
+  CHECK(recorder.record().ranks_of(7).empty());
+  CHECK(recorder.record().ranks_of(11) == std::vector{1, 2});
+  CHECK(recorder.record().ranks_of(8'999).empty());
+  CHECK(comm::read_flight_record(comm::flight_record_path(folder.path(), 1)).ranks_of(6) == std::vector{1, 3});
+}
+
 TEST_CASE("what is no flight record is refused", "[comm]") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "text";

@@ -6,10 +6,12 @@
 #include <thread>
 
 #include "comm/control/control_plane.hpp"
+#include "comm/flight_recorder/flight_recorder.hpp"
 #include "comm/line_process_group.hpp"
 #include "comm/objects.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
+#include "support/temporary_folder.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
@@ -172,6 +174,25 @@ TEST_CASE("waiting for a call of an open group is refused, and drops the group",
     return "";
   });
   for (const std::string& problem : problems) CHECK(problem == "");
+}
+
+TEST_CASE("a split notes the ranks of each group in the flight record", "[comm][multirank]") {
+  const test::TemporaryFolder folder;
+  const auto groups = run_ranks_for<std::vector<std::vector<int>>>(4, [&](JobContext context) {
+    const auto recorder = std::make_shared<comm::FlightRecorder>(folder.path().string(), context.rank, 4, 0);
+    context.flight_recorder = recorder;
+    LineProcessGroup group(std::move(context));
+    const auto half = group.split(group.rank() / 2);
+    half->barrier().synchronize();
+    group.barrier().synchronize();
+    const comm::FlightRecord record = recorder->record();
+    std::vector<std::vector<int>> ranks;  // of the last two calls
+    for (const auto& entry : {*std::prev(record.entries.end(), 2), record.entries.back()})
+      ranks.push_back(record.ranks_of(entry.group));
+    return ranks;
+  });
+  for (std::size_t rank = 0; rank < groups.size(); ++rank)
+    CHECK(groups[rank] == std::vector{rank < 2 ? std::vector{0, 1} : std::vector{2, 3}, std::vector{0, 1, 2, 3}});
 }
 
 TEST_CASE("thousands of split groups leave no trace, neither here nor at the hub", "[comm][multirank]") {
