@@ -81,7 +81,7 @@ std::map<std::string, std::uint64_t> secret_seeds(const Options& options, const 
     throw UsageError(
         "a command line can be read by every user of this machine: write the key into a file that only you may read, "
         "and give --secret-seed-file FILE (or - for standard input)");
-  if (!options.seeds.empty()) return seeds_from_file(options.seeds);
+  if (!options.seeds.empty()) return seeds_from_file(options.seeds, exercises);
   if (!options.secret.empty()) return seeds_from_key(read_secret(options.secret), exercises);
   return {};
 }
