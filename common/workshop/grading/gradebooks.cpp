@@ -85,10 +85,11 @@ std::string digits_at_end(const std::string& text) {
   return before == std::string::npos ? text : text.substr(before + 1);
 }
 
+// Without scaling, the points that grades.csv shows.
 std::string scaled(const StudentGrade& grade, const std::optional<double>& maximum) {
-  const double points = grade.points();
-  if (!maximum || grade.max_points() <= 0) return with_digits(points, 2);
-  return with_digits(points / grade.max_points() * *maximum, 2);
+  const double most = grade.max_points();
+  if (!maximum || most <= 0 || *maximum == most) return with_digits(grade.points(), 2);
+  return with_digits(grade.exact_points() / most * *maximum, 2);
 }
 
 // Letters and digits of ASCII: the platforms write others in different ways.

@@ -54,6 +54,21 @@ TEST_CASE("Moodle's worksheet gets the grades of this class and nothing else", "
                               "moodle_33 (Team 1): the row with this number is of Cy \"C\" Young; enter it by hand"});
 }
 
+TEST_CASE("grades are scaled before they are rounded", "[grading]") {
+  PlatformGrade one = graded("Ada Lovelace_11_assignsubmission_file_");
+  one.grade.exercises.clear();
+  for (const char* id : {"02.1", "02.2", "02.3"}) {  // a third of ten points each
+    ExerciseGrade third{.id = id, .title = "T", .max_points = 10, .verdict = "WRONG"};
+    third.checks = {{.name = "a"}, {.name = "b", .verdict = "WRONG"}, {.name = "c", .verdict = "WRONG"}};
+    third.points = points_for(third.checks, third.max_points);
+    one.grade.exercises.push_back(third);
+  }
+  CHECK(one.grade.points() == 9.99);
+  CHECK_THAT(MoodleWorksheet(kWorksheet).fill({one}).text, ContainsSubstring("Ada Lovelace,20.00,60.00,"));
+  const std::string as_ours = "Identifier,Grade,Maximum grade,Last modified (grade)\nParticipant 11,,30.00,-\n";
+  CHECK_THAT(MoodleWorksheet(as_ours).fill({one}).text, ContainsSubstring("Participant 11,9.99,30.00,"));
+}
+
 TEST_CASE("a worksheet without a column that Moodle needs is refused", "[grading]") {
   CHECK_THROWS_WITH(MoodleWorksheet(""), ContainsSubstring("no column \"Identifier\""));
   CHECK_THROWS_WITH(MoodleWorksheet("Identifier,Bewertung\n"), ContainsSubstring("in English"));
