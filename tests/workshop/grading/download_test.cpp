@@ -68,6 +68,8 @@ TEST_CASE("Moodle's names are read in all their forms", "[grading]") {
           {"Ada Lovelace_1234567_assignsubmission_file_my_lab.zip", "Ada Lovelace", "1234567", "file", "my_lab.zip"},
           {"Ada Lovelace_1234567_assignsubmission_onlinetext", "Ada Lovelace", "1234567", "onlinetext", ""},
           {"Participant_81_assignsubmission_file_", "Participant", "81", "file", ""},
+          {"Eve_33_assignsubmission_file_x_22_assignsubmission_file_submission.zip", "Eve", "33", "file",
+           "x_22_assignsubmission_file_submission.zip"},
           {"J\u00f6rg 2_3_81_assignsubmission_file_", "J\u00f6rg 2_3", "81", "file", ""},
           {"_81_assignsubmission_file_", "", "81", "file", ""},
           {"\x1b[2J\n_81_assignsubmission_file_", "?[2J ", "81", "file", ""},
