@@ -1,6 +1,7 @@
 #include "grading/class_download.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "base/error.hpp"
@@ -40,7 +41,10 @@ std::vector<ReceivedFile> files_directly_in(const fs::path& folder) {
 }  // namespace
 
 bool is_archive_name(const std::string& name) {
-  return name.ends_with(".zip") || name.ends_with(".tar") || name.ends_with(".tar.gz") || name.ends_with(".tgz");
+  std::string lower = name;
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return lower.ends_with(".zip") || lower.ends_with(".tar") || lower.ends_with(".tar.gz") || lower.ends_with(".tgz");
 }
 
 std::vector<ReceivedEntry> entries_of_folder(const fs::path& folder, std::vector<std::string>& ignored) {

@@ -21,7 +21,7 @@ struct ReceivedEntry {
   std::vector<ReceivedFile> files = {};  ///< In a folder: those directly in it, or all of them for one in a zip.
 };
 
-/// True for names of archives that submissions may be.
+/// True for names of archives that submissions may be, in small letters or capitals.
 [[nodiscard]] bool is_archive_name(const std::string& name);
 
 /// The entries of a folder in the order of their names, without links.

@@ -47,7 +47,7 @@ std::string basis_of(const Task& task, const std::string& settings_text) {
 // A name that is valid in every path.
 std::string key_of(const ReceivedEntry& entry) {
   std::string key = entry.is_folder ? entry.name : fs::path(entry.name).stem().string();
-  if (key.ends_with(".tar")) key.erase(key.size() - 4);
+  if (key.ends_with(".tar") || key.ends_with(".TAR")) key.erase(key.size() - 4);
   std::ranges::replace_if(
       key,
       [](char letter) {

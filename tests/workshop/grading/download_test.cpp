@@ -166,6 +166,16 @@ TEST_CASE("names with numbers that an instructor has chosen are nobody's downloa
   CHECK(keys_of(around.tasks(true)) == std::vector<std::string>{"anna", "bob", "cy"});
 }
 
+TEST_CASE("the ending of an archive may be in capitals", "[grading]") {
+  Download download({{"Cy_33_assignsubmission_file_/Submission.ZIP", zipped(kWork)},
+                     {"anna.ZIP", zipped(kWork)},
+                     {"bob.TAR.GZ", "x"}});
+  const std::vector<Task> tasks = download.tasks(GENERATE(true, false));
+  CHECK(keys_of(tasks) == std::vector<std::string>{"moodle_33", "anna", "bob"});
+  CHECK(tasks.front().notes.empty());
+  CHECK(download.ignored.empty());
+}
+
 TEST_CASE("one submission is no class, and a damaged zip says so", "[grading]") {
   const test::TemporaryFolder folder;
   std::vector<std::string> ignored;
