@@ -176,6 +176,21 @@ TEST_CASE("the ending of an archive may be in capitals", "[grading]") {
   CHECK(download.ignored.empty());
 }
 
+TEST_CASE("every submission has results of its own, whatever it is called", "[grading]") {
+  Download download({{"canvas_12.zip", zipped(kWork)}, {"lovelace_12_6789_submission.zip", zipped(kWork)}});
+  CHECK(keys_of(download.tasks(true)) == std::vector<std::string>{"canvas_12", "canvas_12_"});
+
+  const test::TemporaryFolder folder;
+  const std::string name(300, 'x');  // longer than a file's name may be
+  write_zip(folder.path() / "class.zip", {{name + "1/work/x", "x"}, {name + "2/work/x", "x"}, {"anna/work/x", "x"}});
+  std::vector<std::string> ignored;
+  const auto tasks = find_submissions(folder.path() / "class.zip", "", folder.path() / "unpacked", ignored);
+  REQUIRE(tasks.size() == 3);
+  CHECK(tasks[0].key == "anna");
+  CHECK(tasks[1].key != tasks[2].key);
+  for (const Task& task : tasks) CHECK(fs::create_directories(folder.path() / "out" / task.key));
+}
+
 TEST_CASE("one submission is no class, and a damaged zip says so", "[grading]") {
   const test::TemporaryFolder folder;
   std::vector<std::string> ignored;
