@@ -71,8 +71,10 @@ std::size_t place_of(const Row& header, const std::string& name) {
   return static_cast<std::size_t>(std::ranges::find(header, name) - header.begin());
 }
 
-// A number as Moodle and Canvas write it: "100.00", in some countries "100,00".
+// A number as Moodle and Canvas write it: "100.00" and "1,000.00", in some countries "100,00" and "1.000,00".
 std::optional<double> number_in(std::string text) {
+  const std::size_t last_sign = text.find_last_of(",.");
+  if (last_sign != std::string::npos) std::erase(text, text[last_sign] == ',' ? '.' : ',');
   std::ranges::replace(text, ',', '.');
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);

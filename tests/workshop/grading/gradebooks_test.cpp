@@ -97,6 +97,14 @@ TEST_CASE("a gradebook with semicolons and commas in numbers is read, too", "[gr
   CHECK(filled.text == "Student,ID,Section,Lab (7)\nPoints Possible,,,\"1,50\"\n\"A, B\",1,x,1.05\n");
 }
 
+TEST_CASE("a maximum of a thousand points is read in every country's way", "[grading]") {
+  const std::string possible = GENERATE("1000", "1000.00", "1000,00", "\"1,000.00\"", "\"1.000,00\"");
+  INFO(possible);
+  const std::string gradebook = "Student\tID\tSection\tLab (7)\nPoints Possible\t\t\t" + possible + "\nA, B\t1\tx\t\n";
+  CHECK_THAT(CanvasGradebook(gradebook, "").fill({graded("ab_1_2_x.zip")}).text,
+             ContainsSubstring("\"A, B\",1,x,700.00\n"));
+}
+
 TEST_CASE("a Canvas column must be one of the gradebook's assignments", "[grading]") {
   CHECK_THROWS_WITH(CanvasGradebook(kGradebook, ""), ContainsSubstring("--canvas-column:\n  Lab 1 (101)\n  Lab 2"));
   CHECK_THROWS_WITH(CanvasGradebook(kGradebook, "Lab 1"), ContainsSubstring("no such column"));
