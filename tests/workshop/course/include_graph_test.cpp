@@ -194,6 +194,9 @@ TEST_CASE("The first exercise waits for no library that it does not use", "[cour
   const std::set<std::string> behind_judge = targets_behind(graph, "judge_00");
   CHECK(behind_judge.contains("lockstep::cost_model"));
   CHECK_FALSE(behind_judge.contains("lockstep::why_many_gpus"));
+  const std::set<std::string> behind_tool = targets_behind(graph, "lockstep_exercises");
+  CHECK(behind_tool.contains("lockstep::cpp_tokens"));
+  CHECK_FALSE(behind_tool.contains("lockstep::translate"));
 }
 
 TEST_CASE("The picture of a wing shows what its modules use, and no more", "[course]") {
