@@ -176,6 +176,20 @@ TEST_CASE("the ending of an archive may be in capitals", "[grading]") {
   CHECK(download.ignored.empty());
 }
 
+TEST_CASE("files that only Apple's programs or git need are nobody's", "[grading]") {
+  Download download({{"bob_22_900_submission.zip", zipped(kWork)},
+                     {"._bob_22_900_submission.zip", "x"},
+                     {"Cy_33_assignsubmission_file_/lab.zip", zipped(kWork)},
+                     {"Cy_33_assignsubmission_file_/._lab.zip", "x"},
+                     {"__MACOSX/._lab.zip", "x"},
+                     {".git/config", "x"},
+                     {".DS_Store", "x"}});
+  const std::vector<Task> tasks = download.tasks(GENERATE(true, false));
+  CHECK(keys_of(tasks) == std::vector<std::string>{"moodle_33", "canvas_22"});
+  for (const Task& task : tasks) CHECK(task.notes.empty());
+  CHECK(download.ignored.empty());
+}
+
 TEST_CASE("every submission has results of its own, whatever it is called", "[grading]") {
   Download download({{"canvas_12.zip", zipped(kWork)}, {"lovelace_12_6789_submission.zip", zipped(kWork)}});
   CHECK(keys_of(download.tasks(true)) == std::vector<std::string>{"canvas_12", "canvas_12_"});
