@@ -250,6 +250,7 @@ TEST_CASE("The project's own dependencies are sound", "[course][repository]") {
 
 TEST_CASE("The picture of the modules shows their dependencies", "[course][repository]") {
   const TargetGraph graph = read_target_graph(LOCKSTEP_TARGET_GRAPH);
-  if (graph.is_left_out("common/ranks/emulated_nccl")) test::skip("the picture is that of a build without CUDA");
+  if (graph.is_left_out("common/ranks/emulated_nccl"))
+    lockstep::test::skip("the picture is that of a build without CUDA");
   for (const std::string& problem : check_module_picture(LOCKSTEP_SOURCE_DIR, graph)) FAIL_CHECK(problem);
 }
