@@ -82,6 +82,22 @@ TEST_CASE("a file of seeds that leaves out a graded exercise is refused", "[grad
   CHECK(seeds_from_file(seeds, {"02.2"}).at("02.2") == 4711);
 }
 
+TEST_CASE("options that would be ignored, or fail everybody, are refused", "[grading]") {
+  const SmallClass course;
+  const fs::path seeds = course.file("seeds", R"({"02.1": 1})", kPrivate), key = course.file("key", "k", kPrivate);
+  for (const auto& [words, why] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--seeds", seeds, "--secret-seed-file", key}, "not both"},
+           {{"--canvas-column", "101"}, "with --canvas-gradebook"},
+           {{"--patience", "0"}, "--patience"},
+           {{"--patience", "nan"}, "--patience"}}) {
+    const test::Finished refused = course.grade(words);
+    INFO(refused.out << refused.err);
+    CHECK(refused.exit_code == 2);
+    CHECK_THAT(refused.err, ContainsSubstring(why));
+    CHECK(!fs::exists(course.out()));
+  }
+}
+
 TEST_CASE("a secret is read without its line break, from a file of its owner alone", "[grading]") {
   const SmallClass course;
   CHECK(read_secret(course.file("key", "a b\r\n\n", kPrivate)) == "a b");
