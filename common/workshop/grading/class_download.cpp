@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 std::string top_of(const std::string& name) { return name.substr(0, name.find('/')); }
 
-// What programs of Apple's add to zips and to folders on other systems' disks, and an instructor's git repository.
+// Files that Apple's programs add to zips and to other systems' disks, and an instructor's git repository.
 bool is_clutter(const std::string& name) {
   const std::string top = top_of(name), file = name.substr(name.rfind('/') + 1);
   return top == "__MACOSX" || top == ".git" || file == ".DS_Store" || file.starts_with("._");
