@@ -117,7 +117,7 @@ void print_grid(const RankGrid& grid, int ranks_per_host) {
   grid::require_tensor_on_one_host(grid, hosts);
   std::cout << counted(shape.ranks(), "rank") << " = pipeline " << shape.pipeline << " x data " << shape.data << " x tensor " << shape.tensor
             << ", on " << (shape.ranks() + per_host - 1) / per_host << (per_host < shape.ranks() ? " hosts" : " host") << '\n'
-            << "rank = (pipeline * " << shape.data << " + data) * " << shape.tensor << " + tensor\n\n";
+            << "from one rank to the next, tensor changes first, then data, then pipeline\n\n";
   print_places(grid);
   print_lines(grid, per_host);
 }

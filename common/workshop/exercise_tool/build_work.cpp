@@ -3,10 +3,12 @@
 #include <cstdlib>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <sstream>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/plain_text.hpp"
 #include "base/replace.hpp"
 #include "exercise_tool/shell.hpp"
 
@@ -63,7 +65,8 @@ std::string object_of(const std::string& command) {
 
 std::string as_learner_knows(const Workspace& workspace, const std::string& errors) {
   const std::string relative = workspace.root.lexically_relative(workspace.build).string() + "/";
-  const std::string text = replaced(replaced(errors, workspace.root.string() + "/", ""), relative, "");
+  const std::string text = plain_text(replaced(replaced(errors, workspace.root.string() + "/", ""), relative, ""),
+                                      std::numeric_limits<std::size_t>::max(), LineBreaks::kKeep);
   return text.empty() ? "the compiler failed without a word" : text;
 }
 

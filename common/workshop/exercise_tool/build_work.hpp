@@ -26,7 +26,8 @@ void build_given(const Workspace& workspace, const std::string& target);
 [[nodiscard]] std::vector<std::string> build_commands(const Workspace& workspace, const Exercise& exercise,
                                                       const std::filesystem::path& folder, const std::string& name);
 
-/// A compiler's output, with paths as the learner types them.
+/// A compiler's output, with paths as the learner types them, and without anything that could control a terminal: it
+/// quotes the source.
 [[nodiscard]] std::string as_learner_knows(const Workspace& workspace, const std::string& errors);
 
 /// Compiles and links the files in `folder` instead of the template's.

@@ -48,8 +48,11 @@ std::string time_stamp() {
 
 // Moves the learner's files away. @return  Their new place.
 fs::path back_up(const Workspace& workspace, const Exercise& exercise) {
-  const fs::path backup = workspace.root / ".lockstep" / "backup" / concat(exercise.work_name(), "-", time_stamp());
-  fs::create_directories(backup.parent_path());
+  const fs::path folder = workspace.root / ".lockstep" / "backup";
+  const std::string name = concat(exercise.work_name(), "-", time_stamp());
+  fs::path backup = folder / name;
+  for (int number = 2; fs::exists(backup); ++number) backup = folder / concat(name, "-", number);  // the same second
+  fs::create_directories(folder);
   fs::rename(workspace.work(exercise), backup);
   return backup;
 }

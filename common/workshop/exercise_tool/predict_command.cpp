@@ -138,6 +138,22 @@ void compare_answers(const LessonOfChapter& lesson, const std::vector<Asked>& as
   }
 }
 
+// Earlier answers to these questions. A record from another version, or a truncated one, has none.
+nlohmann::json earlier_answers(const fs::path& path, const std::vector<course::Prediction>& questions) {
+  nlohmann::json answers = nlohmann::json::object();
+  if (!fs::exists(path)) return answers;
+  try {
+    const nlohmann::json record = parse_json(read_file(path));
+    for (const course::Prediction& question : questions) {
+      const auto found = record.find(question.id);
+      if (found != record.end() && found->at("is_right").is_boolean()) answers[question.id] = *found;
+    }
+  } catch (const nlohmann::json::exception&) {
+    return nlohmann::json::object();
+  }
+  return answers;
+}
+
 void write_record(const fs::path& path, const nlohmann::json& record) {
   fs::create_directories(path.parent_path());
   const fs::path unfinished = path.string() + ".new";
@@ -159,9 +175,15 @@ int predict_chapter(const LessonOfChapter& lesson, std::istream& in) {
       asked.push_back({&questions[i], ask(questions[i], in)});
     compare_answers(lesson, asked, record);
   }
-  write_record(lesson.workspace.root / ".lockstep" / "predictions" / (lesson.number + ".json"), record);
+  const fs::path path = lesson.workspace.root / ".lockstep" / "predictions" / (lesson.number + ".json");
+  nlohmann::json kept = earlier_answers(path, questions);
+  kept.update(record);  // a question that is left out keeps its earlier answer
+  write_record(path, kept);
   std::cout << "\n"
-            << wide(concat(right_of_all(record), ". The lesson has more: ", lesson.workspace.shown(lesson.path)), 0);
+            << wide(concat(right_of_all(record),
+                           kept.size() > record.size() ? "; earlier answers to the other questions are kept" : "",
+                           ". The lesson has more: ", lesson.workspace.shown(lesson.path)),
+                    0);
   return 0;
 }
 
@@ -173,7 +195,7 @@ int predict(const Arguments& arguments) {
   app.add_option("chapter", chapter, "Its number, such as 02").required();
   app.add_option("--answers", file, "A file with one number a line, in the order of the questions; left out: asks")
       .without_default();
-  app.footer("An empty line leaves a question out. Nothing of this is graded.");
+  app.footer("An empty line leaves a question out; an earlier answer to it is kept. Nothing of this is graded.");
   if (const auto done = app.parse(arguments)) return *done;
   const LessonOfChapter lesson = open_lesson(chapter);
   if (file.empty()) return predict_chapter(lesson, std::cin);

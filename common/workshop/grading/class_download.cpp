@@ -1,6 +1,7 @@
 #include "grading/class_download.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "base/error.hpp"
@@ -16,8 +17,11 @@ namespace fs = std::filesystem;
 
 std::string top_of(const std::string& name) { return name.substr(0, name.find('/')); }
 
-// Programs of Apple's add these to every zip.
-bool is_clutter(const std::string& name) { return top_of(name) == "__MACOSX" || name.ends_with(".DS_Store"); }
+// Files that Apple's programs add to zips and to other systems' disks, and an instructor's git repository.
+bool is_clutter(const std::string& name) {
+  const std::string top = top_of(name), file = name.substr(name.rfind('/') + 1);
+  return top == "__MACOSX" || top == ".git" || file == ".DS_Store" || file.starts_with("._");
+}
 
 // True if there is a folder around everything, such as one that somebody has made before zipping it again.
 bool has_folder_around(const std::vector<ReceivedFile>& files) {
@@ -32,7 +36,8 @@ std::vector<ReceivedFile> files_directly_in(const fs::path& folder) {
   std::vector<ReceivedFile> files;
   std::error_code unreadable;  // reported when the submission is graded
   for (const auto& entry : fs::directory_iterator(folder, unreadable))
-    if (fs::is_regular_file(entry.symlink_status())) files.push_back({entry.path().filename(), entry.path()});
+    if (fs::is_regular_file(entry.symlink_status()) && !is_clutter(entry.path().filename()))
+      files.push_back({entry.path().filename(), entry.path()});
   std::ranges::sort(files, {}, &ReceivedFile::name);
   return files;
 }
@@ -40,12 +45,16 @@ std::vector<ReceivedFile> files_directly_in(const fs::path& folder) {
 }  // namespace
 
 bool is_archive_name(const std::string& name) {
-  return name.ends_with(".zip") || name.ends_with(".tar") || name.ends_with(".tar.gz") || name.ends_with(".tgz");
+  std::string lower = name;
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return lower.ends_with(".zip") || lower.ends_with(".tar") || lower.ends_with(".tar.gz") || lower.ends_with(".tgz");
 }
 
 std::vector<ReceivedEntry> entries_of_folder(const fs::path& folder, std::vector<std::string>& ignored) {
   std::vector<ReceivedEntry> entries;
   for (const auto& entry : fs::directory_iterator(folder)) {
+    if (is_clutter(entry.path().filename())) continue;
     std::error_code unknown;
     const fs::file_status status = fs::symlink_status(entry.path(), unknown);
     const bool is_folder = fs::is_directory(status);

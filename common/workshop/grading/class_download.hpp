@@ -21,10 +21,10 @@ struct ReceivedEntry {
   std::vector<ReceivedFile> files = {};  ///< In a folder: those directly in it, or all of them for one in a zip.
 };
 
-/// True for names of archives that submissions may be.
+/// True for names of archives that submissions may be, in small letters or capitals.
 [[nodiscard]] bool is_archive_name(const std::string& name);
 
-/// The entries of a folder in the order of their names, without links.
+/// The entries of a folder in the order of their names, without links, what Apple's programs add, and .git.
 /// @param ignored  Receives the names of links and special files.
 [[nodiscard]] std::vector<ReceivedEntry> entries_of_folder(const std::filesystem::path& folder,
                                                            std::vector<std::string>& ignored);

@@ -73,7 +73,7 @@ std::string DownloadName::key() const {
 
 std::optional<DownloadName> moodle_name(const std::string& name) {
   constexpr std::string_view kMark = "_assignsubmission_";
-  const std::size_t mark = name.rfind(kMark);
+  const std::size_t mark = name.find(kMark);  // the first: a file's name may have another one
   if (mark == std::string::npos) return std::nullopt;
   const std::string_view who = std::string_view(name).substr(0, mark);
   const std::size_t before_number = who.rfind('_');

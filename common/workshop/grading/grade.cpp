@@ -62,6 +62,16 @@ ExerciseGrade exercise_from(const nlohmann::json& json) {
 
 double rounded(double points) { return std::round(points * 100) / 100; }
 
+double exact_points_for(const std::vector<CheckGrade>& checks, double max_points) {
+  double passed = 0, all = 0;
+  for (const CheckGrade& check : checks) {
+    if (check.is_given && check.has_passed()) continue;  // the template passes it already
+    all += check.points;
+    if (check.has_passed()) passed += check.points;
+  }
+  return all > 0 ? max_points * passed / all : 0;
+}
+
 }  // namespace
 
 double StudentGrade::points() const {
@@ -76,14 +86,15 @@ double StudentGrade::max_points() const {
   return rounded(sum);
 }
 
+double StudentGrade::exact_points() const {
+  double sum = 0;
+  for (const ExerciseGrade& exercise : exercises)
+    sum += exercise.checks.empty() ? exercise.points : exact_points_for(exercise.checks, exercise.max_points);
+  return sum;
+}
+
 double points_for(const std::vector<CheckGrade>& checks, double max_points) {
-  double passed = 0, all = 0;
-  for (const CheckGrade& check : checks) {
-    if (check.is_given && check.has_passed()) continue;  // the template passes it already
-    all += check.points;
-    if (check.has_passed()) passed += check.points;
-  }
-  return all > 0 ? rounded(max_points * passed / all) : 0;
+  return rounded(exact_points_for(checks, max_points));
 }
 
 std::string failure_fingerprint(const ExerciseGrade& exercise) {

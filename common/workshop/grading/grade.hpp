@@ -45,8 +45,9 @@ struct StudentGrade {
   double seconds = 0;                         ///< Wall time.
   std::string basis = {};                     ///< Fingerprint of submission and settings; if it changes, grade again.
 
-  [[nodiscard]] double points() const;      ///< Over all exercises.
-  [[nodiscard]] double max_points() const;  ///< Over all exercises.
+  [[nodiscard]] double points() const;        ///< Over all exercises.
+  [[nodiscard]] double max_points() const;    ///< Over all exercises.
+  [[nodiscard]] double exact_points() const;  ///< points() without any rounding, to be scaled and then rounded once.
 };
 
 /// The points of an exercise: its maximum times the weight of the passed checks, relative to all checks that its

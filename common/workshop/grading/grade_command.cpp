@@ -81,7 +81,9 @@ std::map<std::string, std::uint64_t> secret_seeds(const Options& options, const 
     throw UsageError(
         "a command line can be read by every user of this machine: write the key into a file that only you may read, "
         "and give --secret-seed-file FILE (or - for standard input)");
-  if (!options.seeds.empty()) return seeds_from_file(options.seeds);
+  if (!options.seeds.empty() && !options.secret.empty())
+    throw UsageError("points come from one source of secret inputs: give --seeds or --secret-seed-file, not both");
+  if (!options.seeds.empty()) return seeds_from_file(options.seeds, exercises);
   if (!options.secret.empty()) return seeds_from_key(read_secret(options.secret), exercises);
   return {};
 }
@@ -242,6 +244,8 @@ struct Gradebooks {
 
 // Before anything is graded: a wrong file should not be found out an hour later.
 Gradebooks read_gradebooks(const Options& options) {
+  if (!options.canvas_column.empty() && options.canvas_gradebook.empty())
+    throw UsageError("--canvas-column names a column of a gradebook: give that file, too, with --canvas-gradebook");
   Gradebooks books;
   if (!options.moodle_worksheet.empty()) books.moodle.emplace(read_file(options.moodle_worksheet));
   if (!options.canvas_gradebook.empty())
@@ -324,6 +328,7 @@ int grade(const Arguments& arguments) {
       .type_name("NAME")
       .without_default();
   app.add_option("--patience", options.patience, "How many times longer than usual a program may take")
+      .check(real_number(0.1, 100))
       .without_default();
   app.add_flag("--again", options.is_again, "Also grade submissions that are graded already");
   app.add_flag("--any-release", options.takes_any_release, "Grade submissions of another release, too");

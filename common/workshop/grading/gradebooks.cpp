@@ -71,8 +71,10 @@ std::size_t place_of(const Row& header, const std::string& name) {
   return static_cast<std::size_t>(std::ranges::find(header, name) - header.begin());
 }
 
-// A number as Moodle and Canvas write it: "100.00", in some countries "100,00".
+// A number as Moodle and Canvas write it: "100.00" and "1,000.00", in some countries "100,00" and "1.000,00".
 std::optional<double> number_in(std::string text) {
+  const std::size_t last_sign = text.find_last_of(",.");
+  if (last_sign != std::string::npos) std::erase(text, text[last_sign] == ',' ? '.' : ',');
   std::ranges::replace(text, ',', '.');
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
@@ -85,10 +87,11 @@ std::string digits_at_end(const std::string& text) {
   return before == std::string::npos ? text : text.substr(before + 1);
 }
 
+// Without scaling, the points that grades.csv shows.
 std::string scaled(const StudentGrade& grade, const std::optional<double>& maximum) {
-  const double points = grade.points();
-  if (!maximum || grade.max_points() <= 0) return with_digits(points, 2);
-  return with_digits(points / grade.max_points() * *maximum, 2);
+  const double most = grade.max_points();
+  if (!maximum || most <= 0 || *maximum == most) return with_digits(grade.points(), 2);
+  return with_digits(grade.exact_points() / most * *maximum, 2);
 }
 
 // Letters and digits of ASCII: the platforms write others in different ways.

@@ -44,11 +44,11 @@ bool is_hash(const std::string& commit) {
   return commit.size() >= 7 && commit.size() <= 64 && commit.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-// The first line of git's output; `otherwise` if it fails.
+// The first line of git's output, without its warnings; `otherwise` if it fails.
 std::string git(const fs::path& root, std::vector<std::string> words, const std::string& otherwise) {
   words.insert(words.begin(), {"git", "-C", root.string(), "-c", concat("safe.directory=", root.string())});
   try {
-    const FinishedProcess finished = exercise::run(words, root, Collect::kBoth);
+    const FinishedProcess finished = exercise::run(words, root, Collect::kSeparate);
     const std::string line = finished.output.substr(0, finished.output.find('\n'));
     return finished.exit_code == 0 && !line.empty() ? line : otherwise;
   } catch (const IoError&) {

@@ -22,13 +22,22 @@ std::map<std::string, std::uint64_t> seeds_from_key(std::string_view key, const 
   return seeds;
 }
 
-std::map<std::string, std::uint64_t> seeds_from_file(const std::filesystem::path& path) {
+std::map<std::string, std::uint64_t> seeds_from_file(const std::filesystem::path& path,
+                                                     const std::vector<std::string>& exercises) {
   const std::string text = read_secret(path);
+  std::map<std::string, std::uint64_t> seeds;
   try {
-    return parse_json(text).get<std::map<std::string, std::uint64_t>>();
+    seeds = parse_json(text).get<std::map<std::string, std::uint64_t>>();
   } catch (const nlohmann::json::exception&) {  // its message would show a part of the secret
     throw FormatError(concat(path.string(), " is no JSON object of numbers, such as {\"02.1\": 4711}"));
   }
+  std::string missing;
+  for (const std::string& id : exercises)
+    if (!seeds.contains(id)) missing += concat(missing.empty() ? "" : ", ", id);
+  if (missing.empty()) return seeds;
+  throw UsageError(concat(path.string(), " has no seed for ", missing,
+                          ": students know the inputs that would be used instead. Add a seed for each, or choose the "
+                          "exercises to grade with --only"));
 }
 
 }  // namespace lockstep::grading

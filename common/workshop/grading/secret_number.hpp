@@ -18,7 +18,10 @@ namespace lockstep::grading {
 [[nodiscard]] std::map<std::string, std::uint64_t> seeds_from_key(std::string_view key,
                                                                   const std::vector<std::string>& exercises);
 
-/// Seeds from a JSON object such as {"02.1": 4711}. @param path  See read_secret(). @throws FormatError
-[[nodiscard]] std::map<std::string, std::uint64_t> seeds_from_file(const std::filesystem::path& path);
+/// Seeds from a JSON object such as {"02.1": 4711}.
+/// @param path  See read_secret(). @param exercises  Each of them must have a seed: without one, an exercise would be
+/// judged by the public inputs. @throws UsageError  One has none. @throws FormatError  The file is no such object.
+[[nodiscard]] std::map<std::string, std::uint64_t> seeds_from_file(const std::filesystem::path& path,
+                                                                   const std::vector<std::string>& exercises);
 
 }  // namespace lockstep::grading

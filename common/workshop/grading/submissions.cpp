@@ -44,10 +44,11 @@ std::string basis_of(const Task& task, const std::string& settings_text) {
   }
 }
 
-// A name that is valid in every path.
+// A name that is valid in every path. Names in a zip may be longer than those of files.
 std::string key_of(const ReceivedEntry& entry) {
+  constexpr std::size_t kMost = 150;  // with signs after it, to tell two apart
   std::string key = entry.is_folder ? entry.name : fs::path(entry.name).stem().string();
-  if (key.ends_with(".tar")) key.erase(key.size() - 4);
+  if (key.ends_with(".tar") || key.ends_with(".TAR")) key.erase(key.size() - 4);
   std::ranges::replace_if(
       key,
       [](char letter) {
@@ -55,6 +56,7 @@ std::string key_of(const ReceivedEntry& entry) {
                  (letter >= '0' && letter <= '9') || letter == '_' || letter == '-' || letter == '.');
       },
       '_');
+  key.resize(std::min(key.size(), kMost));
   return key.starts_with('.') ? "_" + key : key;
 }
 
@@ -131,19 +133,21 @@ class Collection {
     if (const auto name = canvas_name(entry.name); name && takes_canvas_ && !entry.is_folder)
       return add_upload({*name, {name->file, entry.path}});
     if (!entry.is_folder && !is_archive_name(entry.name)) return ignored_.push_back(entry.name);
-    Task task{.submission = place_of(entry), .key = key_of(entry)};
-    while (!keys_.insert(task.key).second) task.key += "_";
-    tasks_.push_back(std::move(task));
+    add_task({.submission = place_of(entry), .key = key_of(entry)});
   }
 
   std::vector<Task> tasks() {
     for (Task& task : tasks_)
-      if (const auto student = students_.find(task.key); task.origin && student != students_.end())
-        complete(task, student->second);
+      if (task.origin) complete(task, students_.at(task.origin->key()));
     return std::move(tasks_);
   }
 
  private:
+  void add_task(Task task) {
+    while (!keys_.insert(task.key).second) task.key += "_";
+    tasks_.push_back(std::move(task));
+  }
+
   void add_from_moodle(const ReceivedEntry& entry, const DownloadName& name) {
     if (name.kind != "file") return ignored_.push_back(entry.name);
     if (!entry.is_folder) return add_upload({name, {name.file, entry.path}});
@@ -161,9 +165,7 @@ class Collection {
   Student& student_of(const DownloadName& name) {
     const auto [student, is_new] = students_.try_emplace(name.key());
     if (is_new) {
-      Task task{.key = name.key(), .origin = name};
-      keys_.insert(task.key);
-      tasks_.push_back(std::move(task));
+      add_task({.key = name.key(), .origin = name});
     }
     return student->second;
   }

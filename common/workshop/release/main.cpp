@@ -36,8 +36,8 @@ struct Options {
 
 std::string git(const fs::path& folder, std::vector<std::string> words) {
   words.insert(words.begin(), {"git", "-C", folder.string()});
-  const FinishedProcess done = exercise::run(words, folder, Collect::kBoth);
-  if (done.exit_code != 0) throw Error(concat("git ", words[3], " failed:\n", done.output));
+  const FinishedProcess done = exercise::run(words, folder, Collect::kSeparate);
+  if (done.exit_code != 0) throw Error(concat("git ", words[3], " failed:\n", done.output, done.errors));
   return done.output;
 }
 

@@ -14,14 +14,14 @@ namespace fs = std::filesystem;
 
 FinishedProcess try_git(const fs::path& folder, std::vector<std::string> words) {
   words.insert(words.begin(), {"git", "-C", folder.string()});
-  return exercise::run(words, folder, Collect::kBoth);
+  return exercise::run(words, folder, Collect::kSeparate);  // its warnings are no answers
 }
 
 // The output without its last line break.
 std::string git(const fs::path& folder, const std::vector<std::string>& words) {
   FinishedProcess done = try_git(folder, words);
   const std::string& command = words.front() == "-c" ? words[4] : words.front();
-  if (done.exit_code != 0) throw Error(concat("git ", command, " failed:\n", done.output));
+  if (done.exit_code != 0) throw Error(concat("git ", command, " failed:\n", done.output, done.errors));
   if (done.output.ends_with('\n')) done.output.pop_back();
   return done.output;
 }
@@ -49,8 +49,8 @@ std::string write_tree(const fs::path& git_folder, const fs::path& folder) {
                                               concat("--git-dir=", git_folder.string()),
                                               concat("--work-tree=", folder.string())};
     words.insert(words.begin(), command.begin(), command.end());
-    const FinishedProcess done = exercise::run(words, folder, Collect::kBoth);
-    if (done.exit_code != 0) throw Error(concat("git ", words[command.size()], " failed:\n", done.output));
+    const FinishedProcess done = exercise::run(words, folder, Collect::kSeparate);
+    if (done.exit_code != 0) throw Error(concat("git ", words[command.size()], " failed:\n", done.output, done.errors));
     return done.output;
   };
   with_index({"add", "--all", "--force", "."});
@@ -115,7 +115,7 @@ void commit_correction(const fs::path& repository, const fs::path& folder, const
   const FinishedProcess merged = try_git(repository, {"merge", "--ff-only", "--quiet", commit});
   if (merged.exit_code == 0) return;
   git(repository, {"tag", "--delete", note.tag()});
-  throw Error(concat("git merge failed:\n", merged.output));
+  throw Error(concat("git merge failed:\n", merged.output, merged.errors));
 }
 
 int expected_commits(const fs::path& repository) {

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "tool/command.hpp"
 #include "tool/configuration.hpp"
+#include "tool/project.hpp"
 
 namespace lockstep::tool {
 namespace {
@@ -38,7 +39,7 @@ Configuration ask_all(const fs::path& file) {
   }
   const bool exists = fs::exists(file);
   const Configuration before = exists ? read_configuration(file) : Configuration();
-  std::cout << "What ./lockstep launch starts jobs with. An empty answer takes the value in brackets"
+  std::cout << "What " << tool_as_typed() << " launch starts jobs with. An empty answer takes the value in brackets"
             << (exists ? concat(", that of ", shown(file)) : "") << ".\n";
   Configuration configuration;
   for (const Setting& setting : settings()) {
@@ -64,7 +65,7 @@ int config(const Arguments& arguments) {
   fs::path file;
   bool is_default = false;
   CommandLine app(
-      "Asks how ./lockstep launch should start jobs on this machine, and writes a file with the answers.\n"
+      "Asks how lockstep launch should start jobs on this machine, and writes a file with the answers.\n"
       "launch reads that file if no other is named; its own options override the file's values.",
       "lockstep config");
   app.add_option("--config,--config-file,--config_file", file,
@@ -78,7 +79,7 @@ int config(const Arguments& arguments) {
   const Configuration configuration = is_default ? suggestions(file) : ask_all(file);
   write_configuration(file, configuration);
   std::cout << (is_default ? "" : "\n") << "wrote " << shown(file) << ": " << describe(configuration) << "\n"
-            << "./lockstep launch PROGRAM uses it"
+            << tool_as_typed() << " launch PROGRAM uses it"
             << (file == default_configuration_file() ? "" : concat(" with --config ", shown(file))) << "\n";
   return 0;
 }

@@ -136,7 +136,7 @@ void add_options(CommandLine& app, LaunchOptions& options) {
                  "and emulated (LOCKSTEP_MIXED_PRECISION)")
       .check(one_of({"no", "bf16", "fp16"}));
   app.add_option("--config,--config-file,--config_file", options.config_file,
-                 "A file that ./lockstep config has written; its values stand in for options that are left out "
+                 "A file that lockstep config has written; its values stand in for options that are left out "
                  "($XDG_CONFIG_HOME/lockstep/config.json or ~/.config/lockstep/config.json if there is one)")
       .type_name("FILE")
       .without_default();
@@ -155,7 +155,8 @@ void add_options(CommandLine& app, LaunchOptions& options) {
 Arguments program_in(const Arguments& arguments, std::size_t begin) {
   Arguments program(arguments.begin() + static_cast<std::ptrdiff_t>(begin), arguments.end());
   if (!program.empty() && program.front() == "--") program.erase(program.begin());
-  if (program.empty()) throw UsageError("no program to run: ./lockstep launch --nproc 2 -- program arguments");
+  if (program.empty())
+    throw UsageError(concat("no program to run: ", tool_as_typed(), " launch --nproc 2 -- program arguments"));
   return program;
 }
 
@@ -199,13 +200,15 @@ int launch_here(const LaunchOptions& options, std::optional<launch::AgentOptions
 int launch_job(const Arguments& arguments, const AgentPart* part) {
   const std::size_t begin = program_begin(arguments);
   LaunchOptions options;
+  const std::string usage = concat("  ", tool_as_typed(), " launch ");
   CommandLine app(
-      "Runs a program as several ranks, with the variables that torchrun sets, on this machine:\n"
-      "  ./lockstep launch [OPTIONS] -- program [arguments]\n"
-      "or on several, by the same command on each, with its own --node-rank from 0:\n"
-      "  ./lockstep launch --nnodes 2 --node-rank 0 --rdzv-endpoint HOST:PORT [OPTIONS] -- program [arguments]\n"
-      "or on those that a file lists, by ssh, with one command:\n"
-      "  ./lockstep launch --hostfile FILE [OPTIONS] -- program [arguments]",
+      concat("Runs a program as several ranks, with the variables that torchrun sets, on this machine:\n", usage,
+             "[OPTIONS] -- program [arguments]\n"
+             "or on several, by the same command on each, with its own --node-rank from 0:\n",
+             usage,
+             "--nnodes 2 --node-rank 0 --rdzv-endpoint HOST:PORT [OPTIONS] -- program [arguments]\n"
+             "or on those that a file lists, by ssh, with one command:\n",
+             usage, "--hostfile FILE [OPTIONS] -- program [arguments]"),
       "lockstep launch");
   add_options(app, options);
   const Arguments own(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(begin));

@@ -74,7 +74,7 @@ void print_what_next() {
 }
 
 void print_help() {
-  std::cout << "Usage: ./lockstep COMMAND ...   (COMMAND --help says more)\n";
+  std::cout << "Usage: " << tool_as_typed() << " COMMAND ...   (COMMAND --help says more)\n";
   std::string_view group;
   for (const Command& command : kCommands) {
     if (command.group != group) std::cout << "\n" << command.group << ":\n";
@@ -103,6 +103,10 @@ void print_help() {
 
 /// The exercises' own program, if it is built, says where the learner is.
 int show_what_next() {
+  if (!has_project()) {
+    print_help();
+    return 0;
+  }
   print_what_next();
   const Project project = find_project();
   if (!std::filesystem::exists(project.programs / kExercises)) return 0;
@@ -125,8 +129,8 @@ int dispatch(const Arguments& words) {
   if (chosen == kCommands.end()) {
     std::vector<std::string> names;
     for (const Command& command : kCommands) names.emplace_back(command.name);
-    throw UsageError(concat("unknown command ", words.front(), did_you_mean(words.front(), names),
-                            "  (./lockstep --help lists all)"));
+    throw UsageError(concat("unknown command ", words.front(), did_you_mean(words.front(), names), "  (",
+                            tool_as_typed(), " --help lists all)"));
   }
   return run_guarded(concat("lockstep ", chosen->name),
                      [&] { return chosen->run(Arguments(words.begin() + 1, words.end())); });

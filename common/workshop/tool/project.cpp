@@ -32,6 +32,19 @@ std::vector<std::string> program_names(const Project& project) {
   return names;
 }
 
+Project likely_project() {
+  Project project;
+  project.programs = program_folder();
+  project.build = project.programs.parent_path();
+  project.root = environment::get("LOCKSTEP_ROOT").value_or(project.build.parent_path().parent_path().string());
+  return project;
+}
+
+bool is_complete(const Project& project) {
+  std::error_code ignored;
+  return fs::exists(project.root / "CMakePresets.json", ignored);
+}
+
 }  // namespace
 
 fs::path program_folder() {
@@ -40,16 +53,15 @@ fs::path program_folder() {
 }
 
 Project find_project() {
-  std::error_code error;
-  Project project;
-  project.programs = program_folder();
-  project.build = project.programs.parent_path();
-  project.root = environment::get("LOCKSTEP_ROOT").value_or(project.build.parent_path().parent_path().string());
-  if (!fs::exists(project.root / "CMakePresets.json", error)) {
+  const Project project = likely_project();
+  if (!is_complete(project))
     throw UsageError(concat(project.root.string(), " is not the project's folder; set LOCKSTEP_ROOT to it"));
-  }
   return project;
 }
+
+bool has_project() { return is_complete(likely_project()); }
+
+std::string tool_as_typed() { return has_project() ? "./lockstep" : "lockstep"; }
 
 fs::path find_program(const Project& project, const std::string& name) {
   const fs::path path = project.programs / name;

@@ -22,6 +22,12 @@ struct Project {
 /// @throws UsageError  The tool is not in its build folder and LOCKSTEP_ROOT is not set.
 [[nodiscard]] Project find_project();
 
+/// False for an installed tool: find_project() would throw.
+[[nodiscard]] bool has_project();
+
+/// How a user types the tool's name: "./lockstep" in the project's folder; "lockstep" if it is installed elsewhere.
+[[nodiscard]] std::string tool_as_typed();
+
 /// Path of a chapter program.
 /// @throws UsageError  No such program; names the nearest one, or says how to build it.
 [[nodiscard]] std::filesystem::path find_program(const Project& project, const std::string& name);

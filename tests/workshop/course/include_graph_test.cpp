@@ -15,6 +15,19 @@ using namespace lockstep::checks;
 
 namespace {
 
+/// A target and all that it depends on.
+std::set<std::string> targets_behind(const TargetGraph& graph, const std::string& name) {
+  std::set<std::string> all = {name};
+  for (std::vector<std::string> open = {name}; !open.empty();) {
+    const auto found = graph.targets.find(open.back());
+    open.pop_back();
+    if (found == graph.targets.end()) continue;
+    for (const std::string& next : found->second.depends())
+      if (all.insert(next).second) open.push_back(next);
+  }
+  return all;
+}
+
 const std::string kTable = "| who | wings | share |\n| all | `base`, `ranks` | 100 % |\n";
 
 /// base <- net <- chapter 01 <- chapter 02, and one test; without faults.
@@ -170,19 +183,20 @@ TEST_CASE("Every program of ours is linked with lockstep::base", "[course][repos
   for (const auto& [name, target] : graph.targets) {
     if (target.kind != "executable" || target.folder.starts_with("tests/")) continue;
     ++programs;
-    std::set<std::string> linked = {name};
-    for (std::vector<std::string> open = {name}; !open.empty();) {
-      const auto found = graph.targets.find(open.back());
-      open.pop_back();
-      if (found == graph.targets.end()) continue;
-      for (const std::string& next : found->second.depends()) {
-        if (linked.insert(next).second) open.push_back(next);
-      }
-    }
     INFO(name);
-    CHECK(linked.contains("lockstep::base"));
+    CHECK(targets_behind(graph, name).contains("lockstep::base"));
   }
   CHECK(programs > 20);
+}
+
+TEST_CASE("The first exercise waits for no library that it does not use", "[course][repository]") {
+  const TargetGraph graph = read_target_graph(LOCKSTEP_TARGET_GRAPH);
+  const std::set<std::string> behind_judge = targets_behind(graph, "judge_00");
+  CHECK(behind_judge.contains("lockstep::cost_model"));
+  CHECK_FALSE(behind_judge.contains("lockstep::why_many_gpus"));
+  const std::set<std::string> behind_tool = targets_behind(graph, "lockstep_exercises");
+  CHECK(behind_tool.contains("lockstep::cpp_tokens"));
+  CHECK_FALSE(behind_tool.contains("lockstep::translate"));
 }
 
 TEST_CASE("The picture of a wing shows what its modules use, and no more", "[course]") {
@@ -236,6 +250,7 @@ TEST_CASE("The project's own dependencies are sound", "[course][repository]") {
 
 TEST_CASE("The picture of the modules shows their dependencies", "[course][repository]") {
   const TargetGraph graph = read_target_graph(LOCKSTEP_TARGET_GRAPH);
-  if (graph.is_left_out("common/ranks/emulated_nccl")) test::skip("the picture is that of a build without CUDA");
+  if (graph.is_left_out("common/ranks/emulated_nccl"))
+    lockstep::test::skip("the picture is that of a build without CUDA");
   for (const std::string& problem : check_module_picture(LOCKSTEP_SOURCE_DIR, graph)) FAIL_CHECK(problem);
 }

@@ -35,3 +35,9 @@ TEST_CASE("in a program without the template, a learner's object comes before th
         "exercises/CMakeFiles/exercise_06_5_template.dir/work/06_g/5_o/reducer.cpp.o -o exercises/train_x_work "
         "libreducer.a");
 }
+
+TEST_CASE("a source that the compiler quotes cannot control the terminal", "[exercise]") {
+  const Workspace course{.root = "/course", .build = "/course/build/cpu", .catalogue = {}};
+  CHECK(as_learner_knows(course, "/course/work/a.cpp:1:2: error: #error \x1b[2Jpassed\n  1 |\t\u2018x\u2019\n") ==
+        "work/a.cpp:1:2: error: #error ?[2Jpassed\n  1 |\t\u2018x\u2019\n");
+}

@@ -1,4 +1,6 @@
-// lockstep check, in a project whose build and judge are scripts.
+// lockstep check and reset, in a project whose build and judge are scripts.
+#include <chrono>
+#include <ctime>
 #include <filesystem>
 
 #include "base/environment.hpp"
@@ -35,6 +37,7 @@ struct ScriptedProject {
     words.insert(words.begin(), (folder / "build/cpu/bin/lockstep_exercises").string());
     return test::run_program(words,
                              {{"LOCKSTEP_ROOT", folder.path().string()},
+                              {"TZ", "UTC0"},
                               {"PATH", (folder / "tools").string() + ":" + environment::get("PATH").value_or("/bin")}});
   }
   test::TemporaryFolder folder;
@@ -71,4 +74,28 @@ TEST_CASE("files that are saved while they are compiled are compiled again", "[e
   CHECK(project.run({"check", "07.1"}).exit_code == 0);
   CHECK(read_file(compilations) == "once\nonce\n");
   CHECK_THAT(project.run({"progress"}).out, ContainsSubstring("1 of 1 passed"));
+}
+
+TEST_CASE("reset sets files aside although a backup of the same second is there", "[exercise]") {
+  const ScriptedProject project;
+  REQUIRE(project.run({"start", "07.1"}).exit_code == 0);
+  write_file(project.folder / "work/07.1_part/a.cpp", "mine();\n");
+  const fs::path backups = project.folder / ".lockstep/backup";
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  for (std::time_t time = now - 2; time < now + 300; ++time) {  // whenever the reset happens
+    char name[64];
+    std::strftime(name, sizeof name, "07.1_part-%Y-%m-%d-%H%M%S", std::gmtime(&time));
+    fs::create_directories(backups / name);
+    write_file(backups / name / "a.cpp", "earlier();\n");
+  }
+  const test::Finished reset = project.run({"reset", "07.1"});
+  INFO(reset.out << reset.err);
+  CHECK(reset.exit_code == 0);
+  CHECK(read_file(project.folder / "work/07.1_part/a.cpp") == "todo();\n");
+  const std::string said = "your files are in ";
+  const std::size_t begin = reset.out.find(said);
+  REQUIRE(begin != std::string::npos);
+  const std::string backup = reset.out.substr(begin + said.size(), reset.out.find('\n', begin) - begin - said.size());
+  CHECK(backup.ends_with("-2"));
+  CHECK(read_file(project.folder / backup / "a.cpp") == "mine();\n");
 }

@@ -98,6 +98,24 @@ TEST_CASE("predict takes no answer for an answer, and asks again if one is no nu
   CHECK_THAT(project.predict("").out, ContainsSubstring("0 of 0 right"));
 }
 
+TEST_CASE("predict keeps the earlier answer to a question that is left out", "[exercise]") {
+  const LessonProject project;
+  CHECK(project.predict("6000\n8\n").exit_code == 0);
+  const test::Finished finished = project.predict("\n4\n");
+  CHECK_THAT(finished.out, ContainsSubstring("1 of 1 right; earlier answers to the other questions are kept."));
+  CHECK_THAT(project.run({"progress"}).out, ContainsSubstring("07  2 of 2 right"));
+  CHECK_THAT(project.predict("").out, ContainsSubstring("0 of 0 right"));
+  CHECK_THAT(project.run({"progress"}).out, ContainsSubstring("07  2 of 2 right"));
+
+  const fs::path record = project.folder / ".lockstep/predictions/07.json";
+  for (const char* text : {"", "[]", "7", R"({"bytes": 1})", R"({"gone": {"is_right": true}})"}) {
+    INFO(text);
+    write_file(record, text);
+    CHECK(project.predict("\n4\n").exit_code == 0);
+    CHECK_THAT(project.run({"progress"}).out, ContainsSubstring("07  1 of 1 right"));
+  }
+}
+
 TEST_CASE("predict prints the lesson's explanation below each result, also to who gave no answer", "[exercise]") {
   const LessonProject project;
   CHECK_THAT(project.predict("6000\n\n").out,

@@ -7,6 +7,7 @@
 #include "base/file.hpp"
 #include "grading/private_files.hpp"
 #include "grading/sandbox.hpp"
+#include "grading/secret_number.hpp"
 #include "grading/student_files.hpp"
 #include "grading/submissions.hpp"
 #include "grading_runs.hpp"
@@ -67,6 +68,34 @@ TEST_CASE("a secret on the command line, or in a file that others may read, is r
   CHECK(damaged.exit_code != 0);
   CHECK(damaged.err.find("top secret") == std::string::npos);
   CHECK(!fs::exists(course.out() / "students"));
+}
+
+TEST_CASE("a file of seeds that leaves out a graded exercise is refused", "[grading]") {
+  const SmallClass course;
+  const fs::path seeds = course.file("seeds", R"({"02.2": 4711, "2.1": 4712})", kPrivate);
+  const test::Finished refused = course.grade({"--seeds", seeds});
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.err, ContainsSubstring("has no seed for 02.1: "));
+  CHECK(refused.err.find("4711") == std::string::npos);
+  CHECK(!fs::exists(course.out()));
+  CHECK_THROWS_WITH(seeds_from_file(seeds, {"02.1", "02.2", "02.3"}), ContainsSubstring("for 02.1, 02.3: "));
+  CHECK(seeds_from_file(seeds, {"02.2"}).at("02.2") == 4711);
+}
+
+TEST_CASE("options that would be ignored, or fail everybody, are refused", "[grading]") {
+  const SmallClass course;
+  const fs::path seeds = course.file("seeds", R"({"02.1": 1})", kPrivate), key = course.file("key", "k", kPrivate);
+  for (const auto& [words, why] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--seeds", seeds, "--secret-seed-file", key}, "not both"},
+           {{"--canvas-column", "101"}, "with --canvas-gradebook"},
+           {{"--patience", "0"}, "--patience"},
+           {{"--patience", "nan"}, "--patience"}}) {
+    const test::Finished refused = course.grade(words);
+    INFO(refused.out << refused.err);
+    CHECK(refused.exit_code == 2);
+    CHECK_THAT(refused.err, ContainsSubstring(why));
+    CHECK(!fs::exists(course.out()));
+  }
 }
 
 TEST_CASE("a secret is read without its line break, from a file of its owner alone", "[grading]") {

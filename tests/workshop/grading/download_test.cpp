@@ -68,6 +68,8 @@ TEST_CASE("Moodle's names are read in all their forms", "[grading]") {
           {"Ada Lovelace_1234567_assignsubmission_file_my_lab.zip", "Ada Lovelace", "1234567", "file", "my_lab.zip"},
           {"Ada Lovelace_1234567_assignsubmission_onlinetext", "Ada Lovelace", "1234567", "onlinetext", ""},
           {"Participant_81_assignsubmission_file_", "Participant", "81", "file", ""},
+          {"Eve_33_assignsubmission_file_x_22_assignsubmission_file_submission.zip", "Eve", "33", "file",
+           "x_22_assignsubmission_file_submission.zip"},
           {"J\u00f6rg 2_3_81_assignsubmission_file_", "J\u00f6rg 2_3", "81", "file", ""},
           {"_81_assignsubmission_file_", "", "81", "file", ""},
           {"\x1b[2J\n_81_assignsubmission_file_", "?[2J ", "81", "file", ""},
@@ -162,6 +164,45 @@ TEST_CASE("names with numbers that an instructor has chosen are nobody's downloa
   CHECK(keys_of(group.tasks(false)) == std::vector<std::string>{"canvas_1", "canvas_2"});
   Download around({{"all/anna.zip", "x"}, {"all/bob.zip", "y"}, {"all/cy/work/x", "z"}});
   CHECK(keys_of(around.tasks(true)) == std::vector<std::string>{"anna", "bob", "cy"});
+}
+
+TEST_CASE("the ending of an archive may be in capitals", "[grading]") {
+  Download download({{"Cy_33_assignsubmission_file_/Submission.ZIP", zipped(kWork)},
+                     {"anna.ZIP", zipped(kWork)},
+                     {"bob.TAR.GZ", "x"}});
+  const std::vector<Task> tasks = download.tasks(GENERATE(true, false));
+  CHECK(keys_of(tasks) == std::vector<std::string>{"moodle_33", "anna", "bob"});
+  CHECK(tasks.front().notes.empty());
+  CHECK(download.ignored.empty());
+}
+
+TEST_CASE("files that only Apple's programs or git need are nobody's", "[grading]") {
+  Download download({{"bob_22_900_submission.zip", zipped(kWork)},
+                     {"._bob_22_900_submission.zip", "x"},
+                     {"Cy_33_assignsubmission_file_/lab.zip", zipped(kWork)},
+                     {"Cy_33_assignsubmission_file_/._lab.zip", "x"},
+                     {"__MACOSX/._lab.zip", "x"},
+                     {".git/config", "x"},
+                     {".DS_Store", "x"}});
+  const std::vector<Task> tasks = download.tasks(GENERATE(true, false));
+  CHECK(keys_of(tasks) == std::vector<std::string>{"moodle_33", "canvas_22"});
+  for (const Task& task : tasks) CHECK(task.notes.empty());
+  CHECK(download.ignored.empty());
+}
+
+TEST_CASE("every submission has results of its own, whatever it is called", "[grading]") {
+  Download download({{"canvas_12.zip", zipped(kWork)}, {"lovelace_12_6789_submission.zip", zipped(kWork)}});
+  CHECK(keys_of(download.tasks(true)) == std::vector<std::string>{"canvas_12", "canvas_12_"});
+
+  const test::TemporaryFolder folder;
+  const std::string name(300, 'x');  // longer than a file's name may be
+  write_zip(folder.path() / "class.zip", {{name + "1/work/x", "x"}, {name + "2/work/x", "x"}, {"anna/work/x", "x"}});
+  std::vector<std::string> ignored;
+  const auto tasks = find_submissions(folder.path() / "class.zip", "", folder.path() / "unpacked", ignored);
+  REQUIRE(tasks.size() == 3);
+  CHECK(tasks[0].key == "anna");
+  CHECK(tasks[1].key != tasks[2].key);
+  for (const Task& task : tasks) CHECK(fs::create_directories(folder.path() / "out" / task.key));
 }
 
 TEST_CASE("one submission is no class, and a damaged zip says so", "[grading]") {

@@ -54,6 +54,21 @@ TEST_CASE("Moodle's worksheet gets the grades of this class and nothing else", "
                               "moodle_33 (Team 1): the row with this number is of Cy \"C\" Young; enter it by hand"});
 }
 
+TEST_CASE("grades are scaled before they are rounded", "[grading]") {
+  PlatformGrade one = graded("Ada Lovelace_11_assignsubmission_file_");
+  one.grade.exercises.clear();
+  for (const char* id : {"02.1", "02.2", "02.3"}) {  // a third of ten points each
+    ExerciseGrade third{.id = id, .title = "T", .max_points = 10, .verdict = "WRONG"};
+    third.checks = {{.name = "a"}, {.name = "b", .verdict = "WRONG"}, {.name = "c", .verdict = "WRONG"}};
+    third.points = points_for(third.checks, third.max_points);
+    one.grade.exercises.push_back(third);
+  }
+  CHECK(one.grade.points() == 9.99);
+  CHECK_THAT(MoodleWorksheet(kWorksheet).fill({one}).text, ContainsSubstring("Ada Lovelace,20.00,60.00,"));
+  const std::string as_ours = "Identifier,Grade,Maximum grade,Last modified (grade)\nParticipant 11,,30.00,-\n";
+  CHECK_THAT(MoodleWorksheet(as_ours).fill({one}).text, ContainsSubstring("Participant 11,9.99,30.00,"));
+}
+
 TEST_CASE("a worksheet without a column that Moodle needs is refused", "[grading]") {
   CHECK_THROWS_WITH(MoodleWorksheet(""), ContainsSubstring("no column \"Identifier\""));
   CHECK_THROWS_WITH(MoodleWorksheet("Identifier,Bewertung\n"), ContainsSubstring("in English"));
@@ -80,6 +95,14 @@ TEST_CASE("a gradebook with semicolons and commas in numbers is read, too", "[gr
   const FilledGradebook filled = CanvasGradebook("Student;ID;Section;Lab (7)\nPoints Possible;;;1,50\nA, B;1;x;\n", "")
                                      .fill({graded("ab_1_2_x.zip")});
   CHECK(filled.text == "Student,ID,Section,Lab (7)\nPoints Possible,,,\"1,50\"\n\"A, B\",1,x,1.05\n");
+}
+
+TEST_CASE("a maximum of a thousand points is read in every country's way", "[grading]") {
+  const std::string possible = GENERATE("1000", "1000.00", "1000,00", "\"1,000.00\"", "\"1.000,00\"");
+  INFO(possible);
+  const std::string gradebook = "Student\tID\tSection\tLab (7)\nPoints Possible\t\t\t" + possible + "\nA, B\t1\tx\t\n";
+  CHECK_THAT(CanvasGradebook(gradebook, "").fill({graded("ab_1_2_x.zip")}).text,
+             ContainsSubstring("\"A, B\",1,x,700.00\n"));
 }
 
 TEST_CASE("a Canvas column must be one of the gradebook's assignments", "[grading]") {

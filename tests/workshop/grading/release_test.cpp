@@ -1,6 +1,8 @@
 // A tree's release of the course: from its file RELEASE, otherwise from git's tags.
 #include "grading/release.hpp"
 
+#include <cstdlib>
+
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "support/catch.hpp"
@@ -27,6 +29,15 @@ void make_repository(const test::TemporaryFolder& folder, const std::vector<std:
   git(folder, {"commit", "--quiet", "--allow-empty", "--message", "first"});
   for (const std::string& tag : tags) git(folder, {"tag", tag});
 }
+
+// Makes git write to standard error, as its warnings do.
+class TracedGit {
+ public:
+  TracedGit() { ::setenv("GIT_TRACE", "1", 1); }
+  TracedGit(const TracedGit&) = delete;
+  TracedGit& operator=(const TracedGit&) = delete;
+  ~TracedGit() { ::unsetenv("GIT_TRACE"); }
+};
 
 }  // namespace
 
@@ -72,6 +83,17 @@ TEST_CASE("without RELEASE only tags that begin with release- count", "[grading]
   CHECK(release_of(folder.path()).commit.size() == 40);
   git(folder, {"tag", "release-2027-spring.1"});
   CHECK(release_of(folder.path()).tag == "release-2027-spring.1");
+}
+
+TEST_CASE("what git warns of is not taken for a release", "[grading]") {
+  const test::TemporaryFolder tagged, plain;
+  make_repository(tagged, {"release-2027-spring"});
+  make_repository(plain, {});
+  const Release quiet = release_of(tagged.path());
+  const TracedGit traced;
+  CHECK(release_of(tagged.path()).tag == "release-2027-spring");
+  CHECK(release_of(tagged.path()).commit == quiet.commit);
+  CHECK(release_of(plain.path()).tag == "untagged");
 }
 
 TEST_CASE("a tree without a release's tag, and one without git, say so", "[grading]") {

@@ -1,6 +1,7 @@
 // A release, a student's clone of it with work in it, and corrections during the term.
 #include "release/repository.hpp"
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -94,6 +95,15 @@ class Term {
       .name = "ppc-2026", .commit = kCommit, .date = "2026-10-01", .system = "debian 12 x86_64", .key = ""};
 };
 
+// Makes git write to standard error, as its warnings do.
+class TracedGit {
+ public:
+  TracedGit() { ::setenv("GIT_TRACE", "1", 1); }
+  TracedGit(const TracedGit&) = delete;
+  TracedGit& operator=(const TracedGit&) = delete;
+  ~TracedGit() { ::unsetenv("GIT_TRACE"); }
+};
+
 }  // namespace
 
 TEST_CASE("RELEASE comes back as it was written, with the number of its correction", "[release]") {
@@ -138,6 +148,14 @@ TEST_CASE("students pull a correction into a copy with their work in it", "[rele
   git_output(term.release(), {"commit", "--quiet", "--allow-empty", "--message", "more"});
   CHECK(check_release(term.release(), Answers(), {}) ==
         std::vector<std::string>{"its git history is not one commit and 2 corrections"});
+}
+
+TEST_CASE("what git warns of is neither a change nor a commit", "[release]") {
+  const TracedGit traced;
+  Term term;
+  CHECK_NOTHROW(require_committed(term.release()));
+  CHECK(term.correct().tag() == "release-ppc-2026.1");
+  CHECK(check_release(term.release(), Answers(), {}) == std::vector<std::string>{});
 }
 
 TEST_CASE("only a release of this class, as it was made, is corrected", "[release]") {

@@ -40,6 +40,20 @@ TEST_CASE("help lists every command", "[tool]") {
   }
 }
 
+TEST_CASE("an installed tool calls itself as it is typed, without ./", "[tool]") {
+  const lockstep::test::TemporaryFolder elsewhere;  // not the project's
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {}, {"--help"}, {"launch", "--help"}, {"launch", "--nproc", "2"}, {"config", "--help"}, {"xyzzy"}}) {
+    std::vector<std::string> command = words;
+    command.insert(command.begin(), built_program("lockstep"));
+    const Finished installed = lockstep::test::run_program(command, {{"LOCKSTEP_ROOT", elsewhere.path().string()}});
+    INFO(installed.out << installed.err);
+    CHECK_THAT(installed.out + installed.err, ContainsSubstring("lockstep") && !ContainsSubstring("./lockstep"));
+  }
+  CHECK(tool({"--help"}).out.starts_with("Usage: ./lockstep COMMAND "));
+  CHECK_THAT(tool({"launch", "--help"}).out, ContainsSubstring("\n  ./lockstep launch [OPTIONS] -- program"));
+}
+
 TEST_CASE("a wrong command, option or value is answered with what was meant, and ends with 2", "[tool]") {
   struct Case {
     std::vector<std::string> arguments;
