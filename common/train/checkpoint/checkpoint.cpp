@@ -235,24 +235,26 @@ json load_state(const fs::path& checkpoint) {
 
 json load(const fs::path& checkpoint, const Contents& destinations) {
   verify(checkpoint);
+  json state = load_state(checkpoint);
   const SafetensorsFile model(checkpoint / kModelFile);
   const SafetensorsFile optimizer(checkpoint / kOptimizerFile);
   const bool wants_optimizer = !destinations.optimizer.empty();
   if (wants_optimizer) require_loadable(optimizer, destinations.optimizer);
   load_tensors(model, destinations.model);
   if (wants_optimizer) load_tensors(optimizer, destinations.optimizer);
-  return load_state(checkpoint);
+  return state;
 }
 
 json load_parts(const fs::path& checkpoint, const PartContents& destinations) {
   verify(checkpoint);
+  json state = load_state(checkpoint);
   const SafetensorsFile model(checkpoint / kModelFile);
   const SafetensorsFile optimizer(checkpoint / kOptimizerFile);
   const bool wants_optimizer = !destinations.optimizer.empty();
   if (wants_optimizer) require_parts_loadable(optimizer, destinations.optimizer);
   load_parts(model, destinations.model);
   if (wants_optimizer) load_parts(optimizer, destinations.optimizer);
-  return load_state(checkpoint);
+  return state;
 }
 
 }  // namespace lockstep::checkpoint
