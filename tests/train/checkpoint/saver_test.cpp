@@ -299,6 +299,7 @@ TEST_CASE("a thread that nobody waits for any more leaves the folder of a later 
   while (!read.expired() && std::chrono::steady_clock::now() - begin < kLimit) std::this_thread::yield();
   REQUIRE(read.expired());  // the thread has ended its save
   CHECK(fs::exists(later));
+  CHECK(fs::is_empty(later));
 }
 
 TEST_CASE("after a disk that did not answer, what a resumed run has saved before is not taken for what it gave up",
