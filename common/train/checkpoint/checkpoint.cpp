@@ -80,8 +80,8 @@ UniqueFd make_folder(const fs::path& path) {
 
 // While `folder` is open, no other folder gets its number.
 bool is_still_at(const UniqueFd& folder, const fs::path& path) {
-  struct stat ours {
-  }, present{};
+  struct stat ours {};
+  struct stat present {};
   return ::fstat(folder.get(), &ours) == 0 && ::stat(path.c_str(), &present) == 0 && ours.st_dev == present.st_dev &&
          ours.st_ino == present.st_ino;
 }
