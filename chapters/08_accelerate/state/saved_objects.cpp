@@ -241,7 +241,7 @@ LoadedCheckpoint load_objects(const SavedObjects& objects, const PartialState& r
   const checkpoint::Contents contents = contents_of(objects);
   require_loadable(found, contents);
 
-  // What may still be refused comes first; the rest changes all or, if the disk fails, throws while it loads tensors.
+  // What may still be refused comes first. After that, only the disk can fail.
   for (std::size_t i = 0; i < objects.models.size(); ++i) {
     const auto wrapper = objects.models[i].wrapper.lock();
     if (wrapper) wrapper->set_bucket_order(state.at("bucket_orders", i).get<std::vector<std::string>>());

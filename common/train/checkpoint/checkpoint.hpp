@@ -59,7 +59,7 @@ struct BegunSave {
   FileWriter model;
   FileWriter optimizer;
   std::string state;  ///< The text of state.json.
-  UniqueFd folder;    ///< The incomplete folder, by which it is told from a later one of its name.
+  UniqueFd folder;    ///< The incomplete one; tells it from a later one of the same name.
 };
 
 /// The checkpoints of one run. One process writes (rank 0); any may read. Thread safety: one thread at a time.

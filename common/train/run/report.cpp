@@ -272,7 +272,7 @@ std::string timeline_section(const fs::path& run_folder) {
   }
 }
 
-// Those of metrics.jsonl, and of the others those in memory.
+// The steps of metrics.jsonl. Those that it lacks come from memory.
 Steps steps_of(const fs::path& run_folder, std::span<const StepMetrics> kept) {
   const fs::path path = run_folder / "metrics.jsonl";
   Steps written, all;

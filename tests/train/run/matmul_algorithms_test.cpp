@@ -127,7 +127,7 @@ TEST_CASE("a rank that cannot decide is named on all ranks", "[run]") {
         std::vector<std::string>{"rank 2: nothing fits", "rank 2: nothing fits", "nothing fits"});
 }
 
-TEST_CASE("so is one whose error is not of ours", "[run]") {
+TEST_CASE("a rank that cannot decide for another reason is named, too", "[run]") {
   const auto outcomes = test::run_ranks(2, [](const comm::JobContext& job) {
     run::SharedDecisions decisions = decisions_of(job);
     if (job.rank == 1) {

@@ -48,7 +48,7 @@ struct Product {
   bool is_b_transposed = false;  ///< op(B) is B's transpose.
   Factor alpha, beta;            ///< C is not read if beta is 0.
   std::int64_t batch_count = 1;  ///< Matrices of each kind.
-  bool may_lack_terms = false;   ///< A may have no columns and B no rows, as cuBLAS allows: D = beta C.
+  bool may_lack_terms = false;   ///< K may be 0, as in cuBLAS: then D = beta C.
   unsigned epilogue = epilogue::kNone;
   Matrix bias;       ///< One column: read, or written by the row sums. Null data: none.
   Matrix auxiliary;  ///< The input of GELU.
