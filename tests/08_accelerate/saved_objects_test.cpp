@@ -13,6 +13,8 @@
 #include "base/error.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "digits.hpp"
+#include "nn/layers.hpp"
+#include "optim/sgd.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace fs = std::filesystem;
@@ -240,6 +242,50 @@ TEST_CASE("a checkpoint of other data is refused before anything is changed", "[
   auto [net, adam, batches] = accelerator.prepare(other.model, other.optimizer, other.loader);
   CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("a dataset of 8 samples, this one has 12"));
   CHECK(values_of(other.model) == before);
+}
+
+// Refuses whatever it is given.
+struct Refusing {
+  [[nodiscard]] nlohmann::json state_dict() const { return 1; }
+  void load_state_dict(const nlohmann::json&) { throw FormatError("this is not my state"); }
+};
+
+TEST_CASE("a registered object that refuses its state leaves the weights as they are",
+          "[accelerate][checkpoint][fault]") {
+  const TemporaryFolder folder;
+  Accelerator accelerator({.project_dir = folder.path()});
+  Training training(8, {.batch_size = 4});
+  Refusing object;
+  accelerator.register_for_checkpointing(object);
+  auto [net, adam] = accelerator.prepare(training.model, training.optimizer);
+  accelerator.save_state();
+  for (const autograd::Variable& parameter : training.model.parameters()) parameter.value().fill_zero();
+  const auto before = values_of(training.model);
+  CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("this is not my state"));
+  CHECK(values_of(training.model) == before);
+}
+
+TEST_CASE("updates of a parameter that the optimizer lacks are refused before anything is changed",
+          "[accelerate][checkpoint][fault]") {
+  const TemporaryFolder folder;
+  const accelerate::PartialState ranks;
+  nn::Linear layer(2, 3, 1);
+  optim::Sgd whole({nn::all_parameters(layer)});
+  whole.set_step_counts({.steps = 3, .fewer = {{"bias", 1}}});
+  accelerate::SavedObjects objects;
+  objects.models.push_back({&layer, {}});
+  objects.optimizers.push_back(&whole);
+  (void)accelerate::save_objects(objects, ranks, folder.path(), {}, 0);
+  nn::ParameterGroup weight = nn::all_parameters(layer);
+  std::erase_if(weight.parameters, [](const nn::NamedParameter& named) { return named.name != "weight"; });
+  REQUIRE(weight.parameters.size() == 1);
+  optim::Sgd other({weight});
+  objects.optimizers.back() = &other;
+  for (const autograd::Variable& parameter : layer.parameters()) parameter.value().fill_zero();
+  const auto before = values_of(layer);
+  CHECK_THROWS_AS(accelerate::load_objects(objects, ranks, folder.path()), FormatError);
+  CHECK(values_of(layer) == before);
+  CHECK(other.step_counts().steps == 0);
 }
 
 // Has no state, or one that no file can hold.

@@ -173,3 +173,15 @@ TEST_CASE("a rank with a part of a model does not score the next token", "[tenso
        }))
     CHECK_THAT(outcome.message(), ContainsSubstring("load its checkpoint into a whole model"));
 }
+
+TEST_CASE("samples without positions cannot be divided by rows, and all ranks say so", "[tensor_parallel][multirank]") {
+  for (const test::RankOutcome& outcome : test::run_ranks(2, [](comm::JobContext job) {
+         const auto group = ring::make_shared_memory_process_group(std::move(job));
+         const nn::Gpt model(config_with(false), 7, tensor_parallel::TensorLayers(*group, RowLayout::kDivided));
+         const Tensor nothing = Tensor::empty({2, 0}, DType::kInt32);
+         (void)model.loss(nothing, nothing);
+       })) {
+    CHECK(outcome.is<ContractError>());
+    CHECK_THAT(outcome.message(), ContainsSubstring("the samples have no positions; pass tokens [B, T] with T >= 1"));
+  }
+}

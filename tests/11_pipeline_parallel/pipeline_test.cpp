@@ -150,6 +150,39 @@ TEST_CASE("the table's gradient is complete when the first stage's last backward
   CHECK(test::difference(copies[0], expected_of(test).gradients.at("wte.weight")) < 1e-6);
 }
 
+TEST_CASE("a frozen table gets no gradient from the last stage either", "[pipeline_parallel][multirank]") {
+  const PipelineCase test{.micro_batches = 3};
+  const auto has_gradients = test::run_ranks_for<std::pair<bool, bool>>(2, [&](comm::JobContext job) {
+    const auto group = ring::make_shared_memory_process_group(std::move(job));
+    const pipeline::BorrowingLayers layers;
+    const nn::GptPart model(test.config(), 7, pipeline::blocks_of(test.config(), *group), layers);
+    if (model.is_first()) model.table().weight().set_requires_grad(false);
+    pipeline::Pipeline stages(model, *group, test.kind);
+    (void)stages.run(run::split_batch(test::batch_of_step(0), test.micro_batches, 5, 0));
+    const bool others = std::ranges::any_of(model.named_parameters(), [](const nn::NamedParameter& named) {
+      return named.name != "wte.weight" && named.parameter.has_gradient();
+    });
+    return std::pair(model.table().weight().has_gradient(), others);
+  });
+  CHECK(has_gradients[0] == std::pair(false, true));
+}
+
+TEST_CASE("a first stage that is frozen as a whole gets no gradients, and the others theirs",
+          "[pipeline_parallel][multirank]") {
+  const PipelineCase test{.micro_batches = 3};
+  const auto counts = test::run_ranks_for<std::ptrdiff_t>(2, [&](comm::JobContext job) {
+    const auto group = ring::make_shared_memory_process_group(std::move(job));
+    const pipeline::BorrowingLayers layers;
+    nn::GptPart model(test.config(), 7, pipeline::blocks_of(test.config(), *group), layers);
+    if (model.is_first()) model.set_requires_grad(false);
+    pipeline::Pipeline stages(model, *group, test.kind);
+    (void)stages.run(run::split_batch(test::batch_of_step(0), test.micro_batches, 5, 0));
+    return std::ranges::count_if(model.parameters(), &autograd::Variable::has_gradient);
+  });
+  CHECK(counts[0] == 0);
+  CHECK(counts[1] > 0);
+}
+
 TEST_CASE("blocks are divided nearly equally, or the last stage has as many as it is told",
           "[pipeline_parallel][multirank]") {
   using Blocks = std::vector<std::pair<std::int64_t, std::int64_t>>;

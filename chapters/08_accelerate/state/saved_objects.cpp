@@ -154,6 +154,27 @@ void load_all(const std::vector<run::KeptState>& objects, const json& states) {
   for (const run::KeptState& object : objects) object.load(states.at(object.name));
 }
 
+// Before anything is changed: set_step_counts() would refuse the names when the weights are loaded already.
+void require_names(const optim::StepCounts& counts, const optim::Optimizer& optimizer,
+                   const std::filesystem::path& path) {
+  for (const auto& entry : counts.fewer) {
+    const auto has_it = [&](const nn::ParameterGroup& group) {
+      return std::ranges::find(group.parameters, entry.first, &nn::NamedParameter::name) != group.parameters.end();
+    };
+    if (std::ranges::none_of(optimizer.groups(), has_it))
+      throw FormatError(concat(path.string(), ": updates of ", entry.first,
+                               ", which is not among the prepared optimizer's parameters; prepare the same objects"));
+  }
+}
+
+// The same for the tensors.
+void require_loadable(const std::filesystem::path& found, const checkpoint::Contents& contents) {
+  using checkpoint::SafetensorsFile;
+  checkpoint::require_loadable(SafetensorsFile(found / checkpoint::kModelFile), contents.model);
+  if (contents.optimizer.empty()) return;
+  checkpoint::require_loadable(SafetensorsFile(found / checkpoint::kOptimizerFile), contents.optimizer);
+}
+
 // After the checkpoints of an earlier run that was not continued, which this run must not remove.
 std::int64_t next_number(const std::filesystem::path& folder) {
   const auto present = checkpoint::CheckpointFolder(folder).list();
@@ -207,25 +228,31 @@ LoadedCheckpoint load_objects(const SavedObjects& objects, const PartialState& r
   const bool has_rank_states = state.world_size() == ranks.num_processes();
   const json own = has_rank_states ? state.of_rank(ranks.process_index(), objects.of_rank) : json::object();
   std::vector<optim::StepCounts> counts;
-  for (std::size_t i = 0; i < objects.optimizers.size(); ++i)
+  for (std::size_t i = 0; i < objects.optimizers.size(); ++i) {
     counts.push_back(run::step_counts_from(state.at("optimizers", i), state.path()));
+    require_names(counts.back(), *objects.optimizers[i], state.path());
+  }
   std::vector<data::SamplerState> positions;
   for (std::size_t i = 0; i < objects.samplers.size(); ++i) {
     positions.push_back(run::sampler_state_from(state.at("samplers", i), state.path()));
     objects.samplers[i]->require_loadable(positions.back());
   }
 
-  (void)checkpoint::load(found, contents_of(objects));
-  for (std::size_t i = 0; i < counts.size(); ++i) objects.optimizers[i]->set_step_counts(counts[i]);
-  for (std::size_t i = 0; i < positions.size(); ++i) objects.samplers[i]->load_state(positions[i]);
-  for (std::size_t i = 0; i < objects.schedules.size(); ++i)
-    *objects.schedules[i] = state.at("schedulers", i).get<std::int64_t>();
+  const checkpoint::Contents contents = contents_of(objects);
+  require_loadable(found, contents);
+
+  // What may still be refused comes first. After that, only the disk can fail.
   for (std::size_t i = 0; i < objects.models.size(); ++i) {
     const auto wrapper = objects.models[i].wrapper.lock();
     if (wrapper) wrapper->set_bucket_order(state.at("bucket_orders", i).get<std::vector<std::string>>());
   }
   load_all(objects.of_job, state.objects());
   if (has_rank_states) load_all(objects.of_rank, own);
+  (void)checkpoint::load(found, contents);
+  for (std::size_t i = 0; i < counts.size(); ++i) objects.optimizers[i]->set_step_counts(counts[i]);
+  for (std::size_t i = 0; i < positions.size(); ++i) objects.samplers[i]->load_state(positions[i]);
+  for (std::size_t i = 0; i < objects.schedules.size(); ++i)
+    *objects.schedules[i] = state.at("schedulers", i).get<std::int64_t>();
   return {.checkpoint = found, .number = state.number(), .has_rank_states = has_rank_states};
 }
 

@@ -83,7 +83,8 @@ void TableLoan::give_back() {
 
 void TableLoan::take_back() {
   if (link_ == nullptr || !owns_) return;
-  weight_.accumulate_gradient(link_->receive());
+  Tensor gradient = link_->receive();
+  if (weight_.requires_grad()) weight_.accumulate_gradient(std::move(gradient));
   is_current_ = false;
 }
 

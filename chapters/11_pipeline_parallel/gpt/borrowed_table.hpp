@@ -53,7 +53,7 @@ class TableLoan {
   /// The borrower, after its last backward pass of a step: sends the sum of its gradients.
   void give_back();
   /// The owner, before its last backward pass of a step: adds that sum to its gradient, so that this is complete after
-  /// the pass. The next lend() sends new values.
+  /// the pass. A frozen table stays without a gradient. The next lend() sends new values.
   void take_back();
 
  private:

@@ -83,7 +83,7 @@ void GptStage::backward(int micro_batch, const Variable& output, Tensor gradient
   }
   if (is_last()) {
     output.backward(micro_batches_[static_cast<std::size_t>(micro_batch)].weight);
-  } else {
+  } else if (output.requires_grad()) {  // false if the whole first stage is frozen
     std::vector<autograd::GradientStart> start;
     start.push_back({output, std::move(gradient)});  // moved: backward may then write into its memory
     autograd::backward_from(std::move(start));

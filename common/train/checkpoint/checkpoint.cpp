@@ -1,5 +1,8 @@
 #include "checkpoint/checkpoint.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
@@ -65,14 +68,33 @@ FileEntry write_text(const fs::path& path, std::string_view text) {
   return file.finish();
 }
 
-// On failure the disk may be full: remove the new files, or it would stay full.
+UniqueFd make_folder(const fs::path& path) {
+  fs::create_directory(path);
+  UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.is_open()) return folder;
+  const int number = errno;
+  std::error_code ignored;
+  fs::remove(path, ignored);
+  throw IoError(concat("opening the new folder ", path.string()), number);
+}
+
+// While `folder` is open, no other folder gets its number.
+bool is_still_at(const UniqueFd& folder, const fs::path& path) {
+  struct stat ours {};
+  struct stat present {};
+  return ::fstat(folder.get(), &ours) == 0 && ::stat(path.c_str(), &present) == 0 && ours.st_dev == present.st_dev &&
+         ours.st_ino == present.st_ino;
+}
+
+// On failure the disk may be full: remove the new files, or it would stay full. After a long wait for the disk,
+// somebody else may have removed the folder and be writing another one of its name: that one stays.
 template <typename Write>
-auto write_or_remove(const fs::path& folder, const Write& write) {
+auto write_or_remove(const fs::path& path, const UniqueFd& folder, const Write& write) {
   try {
     return write();
   } catch (...) {
     std::error_code ignored;  // the error above is more useful
-    fs::remove_all(folder, ignored);
+    if (is_still_at(folder, path)) fs::remove_all(path, ignored);
     throw;
   }
 }
@@ -110,16 +132,17 @@ BegunSave CheckpointFolder::begin(std::int64_t step, const StreamedContents& con
     set_given_up_aside();
     Order order{.step = step};
     while (fs::exists(root_ / folder_name(order))) ++order.attempt;
-    const fs::path folder = root_ / concat(kIncompletePrefix, folder_name(order));
-    return write_or_remove(folder, [&]() -> BegunSave {
-      announce("create");
-      fs::create_directory(folder);
+    const fs::path path = root_ / concat(kIncompletePrefix, folder_name(order));
+    announce("create");
+    UniqueFd folder = make_folder(path);
+    return write_or_remove(path, folder, [&]() -> BegunSave {
       announce("model");
-      FileWriter model = begin_safetensors(folder / kModelFile, contents.model,
-                                           {{"format", "pt"}});  // transformers requires the entry
+      FileWriter model =
+          begin_safetensors(path / kModelFile, contents.model, {{"format", "pt"}});  // transformers requires the entry
       announce("optimizer");
-      FileWriter optimizer = begin_safetensors(folder / kOptimizerFile, contents.optimizer);
-      return {order, std::move(model), std::move(optimizer), dump_json(state, 2) + "\n"};
+      FileWriter optimizer = begin_safetensors(path / kOptimizerFile, contents.optimizer);
+      std::string text = dump_json(state, 2) + "\n";
+      return {order, std::move(model), std::move(optimizer), std::move(text), std::move(folder)};
     });
   });
 }
@@ -128,7 +151,7 @@ fs::path CheckpointFolder::complete(BegunSave save) {
   return saving_in(root_, [&] {
     const fs::path incomplete = root_ / concat(kIncompletePrefix, folder_name(save.order));
     const fs::path complete = root_ / folder_name(save.order);
-    write_or_remove(incomplete, [&] {
+    write_or_remove(incomplete, save.folder, [&] {
       announce("flush");
       Manifest manifest{.step = save.order.step, .files = {save.model.finish(), save.optimizer.finish()}};
       announce("state");
@@ -212,24 +235,26 @@ json load_state(const fs::path& checkpoint) {
 
 json load(const fs::path& checkpoint, const Contents& destinations) {
   verify(checkpoint);
+  json state = load_state(checkpoint);
   const SafetensorsFile model(checkpoint / kModelFile);
   const SafetensorsFile optimizer(checkpoint / kOptimizerFile);
   const bool wants_optimizer = !destinations.optimizer.empty();
   if (wants_optimizer) require_loadable(optimizer, destinations.optimizer);
   load_tensors(model, destinations.model);
   if (wants_optimizer) load_tensors(optimizer, destinations.optimizer);
-  return load_state(checkpoint);
+  return state;
 }
 
 json load_parts(const fs::path& checkpoint, const PartContents& destinations) {
   verify(checkpoint);
+  json state = load_state(checkpoint);
   const SafetensorsFile model(checkpoint / kModelFile);
   const SafetensorsFile optimizer(checkpoint / kOptimizerFile);
   const bool wants_optimizer = !destinations.optimizer.empty();
   if (wants_optimizer) require_parts_loadable(optimizer, destinations.optimizer);
   load_parts(model, destinations.model);
   if (wants_optimizer) load_parts(optimizer, destinations.optimizer);
-  return load_state(checkpoint);
+  return state;
 }
 
 }  // namespace lockstep::checkpoint

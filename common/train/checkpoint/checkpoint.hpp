@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/unique_fd.hpp"
 #include "checkpoint/retention.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "checkpoint/tensor_parts.hpp"
@@ -58,6 +59,7 @@ struct BegunSave {
   FileWriter model;
   FileWriter optimizer;
   std::string state;  ///< The text of state.json.
+  UniqueFd folder;    ///< The incomplete one; tells it from a later one of the same name.
 };
 
 /// The checkpoints of one run. One process writes (rank 0); any may read. Thread safety: one thread at a time.

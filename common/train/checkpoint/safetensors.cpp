@@ -89,7 +89,8 @@ class HeaderParser {
     std::vector<std::int64_t> sizes;
     std::uint64_t expected_bytes = bytes_of(entry.type);
     for (const std::uint64_t size : numbers(name, "shape", value["shape"])) {
-      if (size > INT64_MAX || __builtin_mul_overflow(expected_bytes, size, &expected_bytes))
+      if (size > INT64_MAX || __builtin_mul_overflow(expected_bytes, size, &expected_bytes) ||
+          expected_bytes > INT64_MAX)
         fail("tensor ", name, ": shape ", dump_json(value["shape"]), " has too many elements");
       sizes.push_back(static_cast<std::int64_t>(size));
     }

@@ -44,8 +44,8 @@ std::vector<NamedTensor> on_host(const std::vector<NamedTensor>& tensors, const 
 FolderOptions stopping_when(const std::atomic<bool>& is_abandoned, const FolderOptions& options) {
   FolderOptions stopping = options;
   stopping.on_save_step = [&is_abandoned, announce = options.on_save_step](std::string_view step) {
+    if (announce && !is_abandoned) announce(step);
     if (is_abandoned) throw Error("nobody waits for this checkpoint any more");
-    if (announce) announce(step);
   };
   return stopping;
 }

@@ -32,9 +32,9 @@ enum class SaveMode { kBlocking, kBackground };
 /// longer gap than the caller asked for.
 ///
 /// An error of the thread is thrown by the next save() or by finish(). A disk that does not answer counts as an error
-/// after kLongestWait: the thread is then abandoned, keeps its tensors alive, and never renames its folder. Changes of
-/// a tensor wait no longer than that either: then they go ahead, and the save has failed. Order of calls: prepare
-/// (optional), save..., finish. Thread safety: one thread at a time.
+/// after kLongestWait: the thread is then abandoned, keeps its tensors alive, never renames its folder, and removes no
+/// later one of the same name. Changes of a tensor wait no longer than that either: then they go ahead, and the save
+/// has failed. Order of calls: prepare (optional), save..., finish. Thread safety: one thread at a time.
 class Saver {
  public:
   /// Limit on waiting for a background save. The other ranks of a job give up much sooner on a rank that waits.

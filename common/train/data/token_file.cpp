@@ -172,7 +172,9 @@ void write_token_file(const fs::path& path, std::span<const std::int32_t> ids) {
   const fs::path temporary = path.string() + "." + std::to_string(::getpid());
   try {
     write_file(temporary, bytes);
-    fs::rename(temporary, path);
+    std::error_code error;
+    fs::rename(temporary, path, error);
+    if (error) throw IoError(concat("replacing ", path.string()), error.value());
   } catch (...) {  // a full disk would stay full
     std::error_code ignored;
     fs::remove(temporary, ignored);

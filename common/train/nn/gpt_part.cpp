@@ -32,6 +32,8 @@ class Pass {
         positions_(samples[1]),
         rows_(samples[0] * samples[1]),
         share_(share) {
+    require(share.ranks == 1 || positions_ > 0, "nn: ", share.ranks, " ranks divide the rows of a GPT's stream, and ",
+            "the samples have no positions; pass tokens [B, T] with T >= 1");
     require(rows_ % share.ranks == 0, "nn: ", share.ranks, " ranks cannot divide ", samples[0], " samples of ",
             positions_, " positions equally");
   }

@@ -7,8 +7,9 @@
 namespace lockstep::nn {
 namespace {
 
-// PyTorch's default: kaiming_uniform with a = sqrt(5), which is uniform in +-1/sqrt(inputs), for the bias too.
-double linear_bound(std::int64_t inputs) { return 1.0 / std::sqrt(static_cast<double>(inputs)); }
+// PyTorch's default: kaiming_uniform with a = sqrt(5), which is uniform in +-1/sqrt(inputs), for the bias too. Without
+// inputs the bias is 0.
+double linear_bound(std::int64_t inputs) { return inputs == 0 ? 0.0 : 1.0 / std::sqrt(static_cast<double>(inputs)); }
 
 }  // namespace
 

@@ -12,7 +12,8 @@ namespace lockstep::nn {
 /// Whether a layer adds a bias.
 enum class Bias { kNo, kYes };
 
-/// y = x W^T + b, as torch.nn.Linear: "weight" [out, in] and "bias" [out], both uniform in +-1/sqrt(in).
+/// y = x W^T + b, as torch.nn.Linear: "weight" [out, in] and "bias" [out], both uniform in +-1/sqrt(in); without inputs
+/// the bias is 0.
 class Linear : public Layer {
  public:
   /// @param inputs, outputs  Channels. @param scope  Names and seeds the parameters. @param bias  kNo: weight only.

@@ -1,6 +1,7 @@
 #include "optim/clip.hpp"
 
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "kernels/elementwise.hpp"
@@ -22,6 +23,7 @@ double squared_norm(const std::vector<autograd::Variable>& parameters) {
 }
 
 void clip_to(const std::vector<autograd::Variable>& parameters, double norm, double max_norm) {
+  if (max_norm == std::numeric_limits<double>::infinity()) return;
   const double factor = max_norm / (norm + 1e-6);
   if (factor >= 1) return;  // not if the norm is NaN: the gradients become NaN, as in PyTorch
   for (const autograd::Variable& parameter : parameters) {

@@ -54,7 +54,7 @@ std::string describe_ranks(const std::string& device, const Ranks& ranks) {
 
 std::string describe_steps(const RunOptions& options, const RunSummary& facts) {
   const std::int64_t steps = options.total_steps(facts.training_samples);
-  const double epochs = static_cast<double>(steps * options.batch_size) /
+  const double epochs = static_cast<double>(steps) * static_cast<double>(options.batch_size) /
                         static_cast<double>(std::max<std::int64_t>(facts.training_samples, 1));
   return concat(grouped(steps), " (", fixed(epochs, epochs < 9.95 ? 1 : 0), " epochs), seed ", options.seed);
 }

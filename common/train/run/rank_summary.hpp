@@ -36,7 +36,7 @@ struct RankSummary {
 /// ranks. @source  getrusage(2), ru_maxrss.
 [[nodiscard]] double process_peak_mib();
 
-/// @param history  Steps of this process, in order; may be empty.
+/// @param history  Steps of this process, in order, as StepHistory::steps(); may be empty.
 [[nodiscard]] RankSummary summarize(int rank, std::span<const StepMetrics> history);
 
 /// Writes "rank_3.json" into the run folder. @throws IoError

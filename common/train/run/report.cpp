@@ -1,6 +1,7 @@
 #include "run/report.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <set>
 
@@ -271,21 +272,25 @@ std::string timeline_section(const fs::path& run_folder) {
   }
 }
 
-Steps steps_of(const fs::path& run_folder) {
+// The steps of metrics.jsonl. Those that it lacks come from memory.
+Steps steps_of(const fs::path& run_folder, std::span<const StepMetrics> kept) {
   const fs::path path = run_folder / "metrics.jsonl";
+  Steps written, all;
   try {
-    return fs::exists(path) ? read_metrics(path) : Steps{};
+    if (fs::exists(path)) written = read_metrics(path);
   } catch (const std::exception& error) {
-    Logger().warning(concat("the report has no curves: ", error.what()));
-    return {};
+    Logger().warning(concat("the report has ",
+                            kept.empty() ? "no curves: " : "curves of this process's steps only: ", error.what()));
   }
+  std::ranges::set_union(written, kept, std::back_inserter(all), {}, &StepMetrics::step, &StepMetrics::step);
+  return all;
 }
 
 }  // namespace
 
 std::string report_page(const fs::path& run_folder, const Facts& description, const Outcome& outcome,
-                        const std::vector<fs::path>& compared) {
-  const Steps steps = steps_of(run_folder);
+                        const std::vector<fs::path>& compared, std::span<const StepMetrics> kept) {
+  const Steps steps = steps_of(run_folder, kept);
   const std::vector<RankSummary> ranks = ranks_of(run_folder);
   std::string body = first_sentence(run_folder, ranks);
   body += section("Outcome", trace::fact_table(outcome_facts(run_folder, outcome)));

@@ -193,7 +193,7 @@ int Run::finish() {
     outcome.longest_save = checkpoints_.longest_save();
     outcome.largest_peaks = largest;
     outcome.generated = sample_;
-    files_.write_report(describe(options_, facts_, ranks_), outcome, options_.output.compare);
+    files_.write_report(describe(options_, facts_, ranks_), outcome, options_.output.compare, log_.history());
     std::cout << closing(folder(), outcome, text_columns()) << std::flush;
   }
   return stop_.exit_code(step() >= last_step());

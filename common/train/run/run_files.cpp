@@ -107,11 +107,12 @@ void RunFiles::write_costs(const trace::Recorder& recorder, std::span<const Step
   });
 }
 
-void RunFiles::write_report(const Facts& description, const Outcome& outcome,
-                            const std::vector<fs::path>& compared) const {
+void RunFiles::write_report(const Facts& description, const Outcome& outcome, const std::vector<fs::path>& compared,
+                            std::span<const StepMetrics> history) const {
   if (!ranks_.is_main()) return;
-  leave_file("the report",
-             [&] { replace_file(folder_ / "report.html", report_page(folder_, description, outcome, compared)); });
+  leave_file("the report", [&] {
+    replace_file(folder_ / "report.html", report_page(folder_, description, outcome, compared, history));
+  });
 }
 
 }  // namespace lockstep::run

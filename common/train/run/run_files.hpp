@@ -40,10 +40,10 @@ class RunFiles {
   /// Writes this rank's trace and summary. Write errors are logged. @param history, peaks  This process's.
   void write_costs(const trace::Recorder& recorder, std::span<const StepMetrics> history,
                    const MemoryPeaks& peaks) const;
-  /// Writes the report, on the main rank; logs a write error.
+  /// Writes the report, on the main rank; logs a write error. @param history  As for write_costs().
   /// @pre  All ranks have returned from write_costs().
   void write_report(const Facts& description, const Outcome& outcome,
-                    const std::vector<std::filesystem::path>& compared) const;
+                    const std::vector<std::filesystem::path>& compared, std::span<const StepMetrics> history) const;
 
  private:
   Ranks ranks_;

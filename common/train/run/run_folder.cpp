@@ -144,7 +144,9 @@ void replace_file(const fs::path& path, const std::string& text) {
   const fs::path temporary = path.string() + "." + std::to_string(getpid());
   try {
     write_file(temporary, text);
-    fs::rename(temporary, path);
+    std::error_code error;
+    fs::rename(temporary, path, error);
+    if (error) throw IoError(concat("replacing ", path.string()), error.value());
   } catch (...) {  // do not fill a full disk with temporary files
     std::error_code ignored;
     fs::remove(temporary, ignored);

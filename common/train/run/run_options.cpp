@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "base/byte_count.hpp"
@@ -37,17 +38,21 @@ double RunOptions::max_gradient_norm() const noexcept {
 
 std::int64_t RunOptions::total_steps(std::int64_t samples) const {
   require(batch_size > 0, "the options of a run name no batch size");
-  const std::int64_t steps_per_epoch = (samples + (uneven ? batch_size - 1 : 0)) / batch_size;
+  const std::int64_t steps_per_epoch = samples / batch_size + (uneven && samples % batch_size > 0 ? 1 : 0);
   if (steps_per_epoch == 0) {
     throw FormatError(concat("the training data have ", samples, " samples, fewer than one batch of ", batch_size,
                              ": use more data or a smaller --batch-size"));
   }
-  return epochs > 0 ? epochs * steps_per_epoch : steps;
+  if (epochs == 0) return steps;
+  std::int64_t all = 0;
+  if (!__builtin_mul_overflow(epochs, steps_per_epoch, &all)) return all;
+  throw FormatError(concat("--epochs ", epochs, " with ", steps_per_epoch, " steps each are too many to count"));
 }
 
 void RunOptions::require_divisible_batch(std::int64_t world_size) const {
   if (data_ranks > 0) world_size = data_ranks;
-  const std::int64_t parts = world_size * accumulation_steps;
+  std::int64_t parts = 0;
+  if (__builtin_mul_overflow(world_size, accumulation_steps, &parts)) parts = INT64_MAX;  // more than any batch has
   if (batch_size % parts == 0 || (!has_equal_shares && batch_size >= parts)) return;
   const std::string micro_batches = concat(accumulation_steps, " --accumulation-steps");
   const std::string all_ranks = concat("among ", world_size, data_ranks > 0 ? " replicas" : " ranks");

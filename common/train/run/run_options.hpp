@@ -64,7 +64,7 @@ struct RunOptions {
   /// The number of updates for `steps` or `epochs`. A remainder of an epoch that does not fill a batch is dropped
   /// unless `uneven`.
   /// @param samples  In an epoch.
-  /// @throws FormatError  An epoch has fewer samples than a batch.
+  /// @throws FormatError  An epoch has fewer samples than a batch, or the number is too large.
   [[nodiscard]] std::int64_t total_steps(std::int64_t samples) const;
   /// @param world_size   Shares of a batch, unless `data_ranks` is set.
   /// @throws UsageError  The ranks' micro-batches cannot divide the global batch evenly; or, if shares may be unequal,

@@ -1,6 +1,7 @@
 #include "run/shared_decisions.hpp"
 
 #include <charconv>
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -31,7 +32,7 @@ std::string SharedDecisions::decide(const std::string& name, const std::function
     const std::string decision = decide();
     publish(name, kMade + decision);
     return decision;
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {  // of whatever type: the other ranks wait for an answer
     store_->set(answer_key(prefix_, name), concat(kFailed, "rank ", rank_, ": ", error.what()));
     throw;
   }

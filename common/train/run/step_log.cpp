@@ -13,7 +13,6 @@ namespace lockstep::run {
 namespace {
 
 constexpr std::int64_t kPlainLines = 20;  // approximate number of lines per run if they are not redrawn
-constexpr std::size_t kAveragedSteps = 20;
 constexpr std::size_t kRecordedSpans = 20'000;
 
 // The samples of the global batch in the order of a single process: sample i of rank r is number
@@ -106,27 +105,20 @@ double StepLog::end(const StepResult& result, double vote) {
   if (options_.logs_batches && ranks_.group() != nullptr && batch_of_ != BatchOf::kAllRanks)
     metrics_.sample_ids = all_sample_ids(metrics_.sample_ids, options_.batch_size, ranks_);
   const double votes = exchange(metrics_, vote, peak_memory_mib(device_), ranks_);
-  add_to_history();
+  history_.add(metrics_);
   return votes;
-}
-
-// A run may have millions of steps, and lists of all ranks and samples are in metrics.jsonl.
-void StepLog::add_to_history() {
-  if (!history_.empty()) history_.back().peak_memory_mib = std::vector<double>();
-  history_.push_back(metrics_);
-  history_.back().sample_ids = std::vector<std::int64_t>();
 }
 
 void StepLog::set_evaluation(const Evaluation& evaluation) {
   evaluation_ = evaluation;
-  metrics_.validation_loss = history_.back().validation_loss = evaluation.loss;
-  metrics_.scores = history_.back().scores = evaluation.scores;
+  metrics_.validation_loss = history_.last().validation_loss = evaluation.loss;
+  metrics_.scores = history_.last().scores = evaluation.scores;
   clock_.end_aside("validate", trace::Category::kOther);
 }
 
 ProgressReport StepLog::progress() const {
   // Rates are means over the last steps, so that the line does not flicker.
-  const std::span<const StepMetrics> recent = history().last(std::min(history_.size(), kAveragedSteps));
+  const std::span<const StepMetrics> recent = history_.recent();
   StepMetrics::Milliseconds duration{}, exposed{}, data_wait{};
   std::int64_t count = 0;
   for (const StepMetrics& step : recent) {
@@ -164,7 +156,7 @@ void StepLog::print() {
 bool StepLog::has_diverged() const noexcept { return evaluation_ && !std::isfinite(evaluation_->loss); }
 
 bool StepLog::is_step_validated() const noexcept {
-  const bool is_of_this_step = history_.empty() || history_.back().validation_loss;  // empty: taken over by resume()
+  const bool is_of_this_step = history_.empty() || history_.last().validation_loss;  // empty: taken over by resume()
   return evaluation_ && is_of_this_step && !has_diverged();
 }
 

@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "data/dataset.hpp"
 #include "device/device.hpp"
@@ -16,6 +15,7 @@
 #include "run/ranks.hpp"
 #include "run/step.hpp"
 #include "run/step_clock.hpp"
+#include "run/step_history.hpp"
 #include "run/tracker.hpp"
 #include "trace/recorder.hpp"
 
@@ -60,8 +60,8 @@ class StepLog {
   [[nodiscard]] std::int64_t last_step() const noexcept { return options_.last_step; }  ///< Of the whole training run.
   /// The current step, or the one that just ended.
   [[nodiscard]] const StepMetrics& current() const noexcept { return metrics_; }
-  /// The steps of this process, without sample numbers; only the last has the ranks' peaks.
-  [[nodiscard]] std::span<const StepMetrics> history() const noexcept { return history_; }
+  /// The steps of this process, as StepHistory::steps(): all of them, unless the run is very long.
+  [[nodiscard]] std::span<const StepMetrics> history() const noexcept { return history_.steps(); }
   /// The last evaluation; empty: none.
   [[nodiscard]] const std::optional<Evaluation>& evaluation() const noexcept { return evaluation_; }
   /// True if the last validation loss is not finite.
@@ -78,7 +78,6 @@ class StepLog {
   [[nodiscard]] const std::shared_ptr<trace::Recorder>& recorder() const noexcept { return recorder_; }
 
  private:
-  void add_to_history();
   [[nodiscard]] ProgressReport progress() const;
 
   StepLogOptions options_;
@@ -93,7 +92,7 @@ class StepLog {
   std::int64_t first_step_ = 0;
   StepMetrics metrics_;
   BatchOf batch_of_ = BatchOf::kThisRank;  // of the current step
-  std::vector<StepMetrics> history_;
+  StepHistory history_;
   std::optional<Evaluation> evaluation_;
   trace::Clock::time_point begin_ = trace::Clock::now();
 };

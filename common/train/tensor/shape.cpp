@@ -13,6 +13,12 @@ Shape::Shape(std::span<const std::int64_t> dimensions) : rank_(static_cast<int>(
   require(dimensions.size() <= kMaxRank, "a shape has at most ", kMaxRank, " dimensions, not ", dimensions.size());
   for (const std::int64_t dimension : dimensions) require(dimension >= 0, "a dimension is negative: ", dimension);
   std::copy(dimensions.begin(), dimensions.end(), dimensions_.begin());
+  std::int64_t product = 1;
+  const bool is_too_large = std::ranges::find(dimensions, 0) == dimensions.end() &&
+                            std::ranges::any_of(dimensions, [&product](std::int64_t dimension) {
+                              return __builtin_mul_overflow(product, dimension, &product);
+                            });
+  require(!is_too_large, "a shape ", *this, " has more elements than can be counted");
 }
 
 std::int64_t Shape::operator[](int axis) const {
@@ -22,9 +28,9 @@ std::int64_t Shape::operator[](int axis) const {
 }
 
 std::int64_t Shape::count() const noexcept {
-  std::int64_t product = 1;
-  for (const std::int64_t dimension : dimensions()) product *= dimension;
-  return product;
+  std::uint64_t product = 1;  // of several dimensions before one of 0, may overflow
+  for (const std::int64_t dimension : dimensions()) product *= static_cast<std::uint64_t>(dimension);
+  return static_cast<std::int64_t>(product);
 }
 
 bool Shape::operator==(const Shape& other) const noexcept {

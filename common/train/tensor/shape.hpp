@@ -16,7 +16,7 @@ class Shape {
   static constexpr int kMaxRank = 4;
 
   Shape() = default;
-  /// @throws ContractError  More than kMaxRank dimensions, or a negative one.
+  /// @throws ContractError  More than kMaxRank dimensions, a negative one, or more elements than an int64 counts.
   Shape(std::initializer_list<std::int64_t> dimensions);
   /// @throws ContractError  As above.
   explicit Shape(std::span<const std::int64_t> dimensions);

@@ -12,13 +12,19 @@ namespace lockstep {
 namespace {
 
 Place place_of(const Tensor& tensor) { return {tensor.data(), tensor.device()}; }
+std::size_t byte_count(const Shape& shape, DType dtype) {
+  std::int64_t bytes = 0;
+  require(!__builtin_mul_overflow(shape.count(), static_cast<std::int64_t>(bytes_of(dtype)), &bytes), "a tensor of ",
+          dtype, " ", shape, " has more bytes than can be counted");
+  return static_cast<std::size_t>(bytes);
+}
+
 Place place_to_read(const Tensor& tensor) { return {const_cast<void*>(tensor.const_data()), tensor.device()}; }
 
 }  // namespace
 
 Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
-  const std::size_t bytes = static_cast<std::size_t>(shape.count()) * bytes_of(dtype);
-  return view_of(Storage::allocate(bytes, device), 0, shape, dtype);
+  return view_of(Storage::allocate(byte_count(shape, dtype), device), 0, shape, dtype);
 }
 
 Tensor Tensor::zeros(const Shape& shape, DType dtype, Device device) {
@@ -38,7 +44,7 @@ Tensor Tensor::from(std::span<const T> values, const Shape& shape, Device device
 
 Tensor Tensor::view_of(std::shared_ptr<Storage> storage, std::size_t byte_offset, const Shape& shape, DType dtype) {
   require(storage != nullptr, "a tensor of shape ", shape, " needs a storage");
-  const std::size_t bytes = static_cast<std::size_t>(shape.count()) * bytes_of(dtype);
+  const std::size_t bytes = byte_count(shape, dtype);
   require(byte_offset % bytes_of(dtype) == 0, "byte offset ", byte_offset, " is not a multiple of an element of ",
           dtype);
   require(byte_offset <= storage->bytes() && bytes <= storage->bytes() - byte_offset, "a view of ", bytes,

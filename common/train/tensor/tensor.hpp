@@ -19,7 +19,7 @@ class Tensor {
  public:
   Tensor() = default;
 
-  /// Uninitialised elements. @throws Error  Out of memory.
+  /// Uninitialised elements. @throws Error  Out of memory. @throws ContractError  More bytes than an int64 counts.
   [[nodiscard]] static Tensor empty(const Shape& shape, DType dtype = DType::kFloat32, Device device = {});
   [[nodiscard]] static Tensor zeros(const Shape& shape, DType dtype = DType::kFloat32, Device device = {});
   /// Elements copied from `values` in row-major order. @throws ContractError  values.size() is not shape.count().

@@ -7,6 +7,7 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/process.hpp"
+#include "checkpoint/manifest.hpp"
 #include "support/captured_stderr.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
@@ -348,6 +349,22 @@ TEST_CASE("what changes on its way to the disk is noticed, though it changes bef
   is_damaging = true;
   CHECK_THROWS_WITH(save_value(folder, 2, 2), ContainsSubstring(file + " is damaged"));
   CHECK(load_value(*folder.latest()) == 1);
+}
+
+TEST_CASE("a checkpoint whose state is not JSON changes no tensor", "[checkpoint]") {
+  const test::TemporaryFolder root;
+  CheckpointFolder folder(root.path());
+  save_value(folder, 1, 1);
+  const fs::path checkpoint = *folder.latest();
+  write_file(checkpoint / kStateFile, "{");
+  Manifest manifest = parse_manifest(read_file(checkpoint / kManifestFile), checkpoint / kManifestFile);
+  for (FileEntry& file : manifest.files) file = describe_file(checkpoint / file.name);
+  write_file(checkpoint / kManifestFile, to_text(manifest));
+  REQUIRE_NOTHROW(verify(checkpoint));
+  const Contents contents = make_contents(2);
+  CHECK_THROWS_AS(load(checkpoint, contents), FormatError);
+  for (const auto& [name, tensor] : contents.model)
+    for (const float element : tensor.span<float>()) CHECK(element == 2);
 }
 
 TEST_CASE("what cannot be written is an IoError, not a crash", "[checkpoint]") {

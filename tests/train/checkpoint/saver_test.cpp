@@ -279,6 +279,29 @@ TEST_CASE("a disk that does not answer is an error after a while, and the thread
   CHECK(newest_value(root.path()) == 2);
 }
 
+TEST_CASE("a thread that nobody waits for any more leaves the folder of a later save alone", "[checkpoint]") {
+  const test::TemporaryFolder root;
+  HangingDisk disk;
+  std::weak_ptr<Storage> read;
+  {
+    const Contents contents = contents_of(1);
+    read = contents.optimizer[0].tensor.storage();
+    Saver saver(root.path(), disk.options(), SaveMode::kBackground, std::chrono::milliseconds(20));
+    saver.save(1, contents, state_of(1));
+    disk.wait_until_reached();
+    CHECK_THROWS_AS(saver.finish(), TimeoutError);
+  }
+  const fs::path later = root / ".incomplete_step_00000001";
+  CHECK(fs::remove_all(later) > 0);  // as the next save does, which then writes the same step
+  fs::create_directory(later);
+  disk.answer();
+  const auto begin = std::chrono::steady_clock::now();
+  while (!read.expired() && std::chrono::steady_clock::now() - begin < kLimit) std::this_thread::yield();
+  REQUIRE(read.expired());  // the thread has ended its save
+  CHECK(fs::exists(later));
+  CHECK(fs::is_empty(later));
+}
+
 TEST_CASE("after a disk that did not answer, what a resumed run has saved before is not taken for what it gave up",
           "[checkpoint]") {
   const test::TemporaryFolder root;

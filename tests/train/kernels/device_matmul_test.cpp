@@ -103,6 +103,29 @@ TEST_CASE("device products add a bias to every row", "[kernels][gpu]") {
   }
 }
 
+TEST_CASE("a device product without inputs is its bias, or zero, or adds nothing", "[kernels][gpu]") {
+  constexpr std::int64_t kM = 5, kN = 7;
+  for (const auto& [in, out_type] : kTypes) {
+    CAPTURE(name_of(in), name_of(out_type));
+    TestDevice device;
+    const Tensor before = random_stored(out_type, {kM, kN}, 1);
+    const Array a = device.put(Tensor::empty({kM, 0}, in)), b = device.put(Tensor::empty({0, kN}, in));
+    const auto multiply = [&](const Array& bias, Write write) {
+      const Array out = device.put(before);
+      device.ops().matmul(out, a, Transpose::kNo, b, Transpose::kNo, bias, write, device.context());
+      return values_of(device.get(out));
+    };
+    const Tensor bias = random_tensor<float>({kN}, 2);
+    const Values found = multiply(device.put(bias), Write::kOverwrite);
+    for (std::int64_t i = 0; i < kM * kN; ++i) {
+      const double expected = bias.span<float>()[i % kN];
+      CHECK(std::abs(found[i] - expected) <= store_error(out_type) * std::max(1.0, std::abs(expected)));
+    }
+    CHECK(multiply({}, Write::kOverwrite) == Values(kM * kN, 0.0));
+    CHECK(multiply({}, Write::kAdd) == values_of(before));
+  }
+}
+
 TEST_CASE("a device product beyond float16's range is infinite", "[kernels][gpu]") {
   TestDevice device;
   const std::vector<float> factors{300.0F, 200.0F, -300.0F, 218.5F};  // times 300: 90000, 60000, -90000, 65550

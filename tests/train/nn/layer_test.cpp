@@ -55,6 +55,13 @@ T& layer_of(nn::Module& model, const std::string& path) {
 
 }  // namespace
 
+TEST_CASE("a linear layer without inputs begins with a bias of 0, as PyTorch's", "[nn]") {
+  const nn::Linear layer(0, 3, kWide);
+  const Variable output = layer(Variable(Tensor::zeros({2, 0}, DType::kFloat64)));
+  CHECK(output.shape() == Shape{2, 3});
+  for (const double element : output.value().span<double>()) CHECK(element == 0);
+}
+
 TEST_CASE("a Sequential is its steps, one after the other, with PyTorch's names", "[nn]") {
   nn::Sequential model;
   model.append<nn::Linear>(4, 5, kWide).append(autograd::relu).append<nn::Linear>(5, 3, kWide, nn::Bias::kNo);

@@ -290,6 +290,23 @@ TEST_CASE("a norm that is small enough scales nothing, and one that is NaN makes
   CHECK(optim::squared_norm({}) == 0);
 }
 
+TEST_CASE("an infinite limit leaves infinite gradients alone, and a finite one does what PyTorch does", "[optim]") {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Parameters parameters;
+  parameters.set_gradients(0);
+  const auto gradient = parameters.matrix.gradient().span<float>();
+  gradient[0] = std::numeric_limits<float>::infinity();
+  const float second = gradient[1];
+  CHECK(optim::clip_grad_norm({parameters.matrix, parameters.bias}, kInfinity) == kInfinity);
+  CHECK(gradient[0] == std::numeric_limits<float>::infinity());
+  CHECK(gradient[1] == second);
+  optim::clip_to({parameters.matrix}, std::nan(""), kInfinity);
+  CHECK(gradient[1] == second);
+  optim::clip_to({parameters.matrix}, kInfinity, 1);
+  CHECK(std::isnan(gradient[0]));
+  CHECK(gradient[1] == 0);
+}
+
 TEST_CASE("clipping skips parameters without gradients, and infinity only measures", "[optim]") {
   const Parameters parameters;
   CHECK(optim::clip_grad_norm({parameters.matrix, parameters.bias}, 1) == 0);

@@ -316,6 +316,8 @@ TEST_CASE("logs, summaries and reports that cannot be written or read end no tra
   CHECK(ended.step == 8);
   CHECK_THAT(ended.err, ContainsSubstring("warning: ") && ContainsSubstring(name));
   CHECK(checkpoints(ended) == Names{"step_00000006", "step_00000008"});
+  if (name == "metrics.jsonl")  // the report's curves and times come from memory
+    CHECK_THAT(read_file(ended.run / "report.html"), ContainsSubstring("Rank 0, mean of steps 1 to 8"));
 }
 
 TEST_CASE("a log that cannot be written for a while has the later steps on lines of their own", "[run]") {

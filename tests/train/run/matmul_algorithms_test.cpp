@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -124,6 +125,23 @@ TEST_CASE("a rank that cannot decide is named on all ranks", "[run]") {
   });
   CHECK(messages_of(outcomes) ==
         std::vector<std::string>{"rank 2: nothing fits", "rank 2: nothing fits", "nothing fits"});
+}
+
+TEST_CASE("a rank that cannot decide for another reason is named, too", "[run]") {
+  const auto outcomes = test::run_ranks(2, [](const comm::JobContext& job) {
+    run::SharedDecisions decisions = decisions_of(job);
+    if (job.rank == 1) {
+      try {
+        (void)decisions.decide("it", []() -> std::string { throw std::runtime_error("no memory"); });
+      } catch (const std::runtime_error&) {
+        meet(job);
+        throw;
+      }
+    }
+    meet(job);  // rank 1 has begun
+    (void)decisions.decide("it", [] { return std::string("too late"); });
+  });
+  CHECK(outcomes[0].message() == "rank 1: no memory");
 }
 
 TEST_CASE("without --matmul-algorithms nobody chooses, and no checkpoint has more", "[run]") {

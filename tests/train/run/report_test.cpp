@@ -178,6 +178,23 @@ TEST_CASE("a report leaves out what cannot be read, and says so", "[run]") {
   }
 }
 
+TEST_CASE("steps that are not in the file come from memory", "[run]") {
+  const test::TemporaryFolder folder;
+  fill(folder.path());
+  const std::string whole_page = report_page(folder.path(), {}, {});
+  std::vector<StepMetrics> kept;
+  for (std::int64_t step = 1; step <= 8; ++step) kept.push_back(step_of(step));
+  CHECK(report_page(folder.path(), {}, {}, {}, kept) == whole_page);
+  std::filesystem::remove(folder / "metrics.jsonl");
+  CHECK(report_page(folder.path(), {}, {}, {}, kept) == whole_page);
+  {
+    MetricsFile file(folder / "metrics.jsonl", 0);
+    for (const std::int64_t step : {1, 2, 7}) file.write(step_of(step));
+  }
+  CHECK(report_page(folder.path(), {}, {}, {}, kept) == whole_page);
+  CHECK(report_page(folder.path(), {}, {}) != whole_page);
+}
+
 TEST_CASE("a report of nothing is still a page", "[run]") {
   const test::TemporaryFolder folder;
   CHECK_THAT(report_page(folder.path(), {}, {}), ContainsSubstring("</html>"));

@@ -379,6 +379,19 @@ TEST_CASE("epochs decide the number of steps, whole batches only", "[run]") {
   CHECK(options.total_steps(59) == options.steps);
 }
 
+TEST_CASE("numbers whose product is too large are refused, not multiplied", "[run]") {
+  TrainOptions options = options_of({"--batch-size", "10"});
+  options.epochs = std::int64_t{1} << 62;
+  CHECK_THROWS_WITH(options.total_steps(40), ContainsSubstring("too many to count"));
+  options.epochs = 1;
+  options.uneven = true;
+  options.batch_size = INT64_MAX;
+  CHECK(options.total_steps(59) == 1);
+  options.batch_size = 12;
+  options.accumulation_steps = std::int64_t{1} << 62;  // times 4 is 2^64, whose low 64 bits are 0
+  CHECK_THROWS_AS(options.require_divisible_batch(4), UsageError);
+}
+
 TEST_CASE("the batch must divide among the ranks", "[run]") {
   const TrainOptions options = options_of({"--batch-size", "10"});
   CHECK_NOTHROW(options.require_divisible_batch(5));

@@ -33,6 +33,11 @@ TEST_CASE("a shape knows its dimensions, count and text", "[tensor]") {
   CHECK_THROWS_AS(shape[-4], ContractError);
   CHECK_THROWS_AS((Shape{1, 1, 1, 1, 1}), ContractError);
   CHECK_THROWS_AS((Shape{2, -1}), ContractError);
+  const std::int64_t large = std::int64_t{1} << 32;
+  CHECK_THROWS_AS((Shape{large, large}), ContractError);
+  CHECK((Shape{large, large, 0}).count() == 0);
+  CHECK((Shape{large, 4}).count() == 4 * large);
+  CHECK_THROWS_AS(Tensor::empty({large, large / 8}, DType::kFloat64), ContractError);  // 2^64 bytes
 }
 
 TEST_CASE("copies of a tensor share elements, clones do not", "[tensor]") {

@@ -43,3 +43,11 @@ TEST_CASE("a chart of losses that are lost is a chart of the others, or an empty
   CHECK_THAT(loss_chart({nan, 3, 2}, {3, nan, 1}), ContainsSubstring("  3.00 |") && ContainsSubstring("  1.00 |"));
   CHECK_THAT(loss_chart({nan}, {nan, nan}), ContainsSubstring("step 1 to 2"));
 }
+
+TEST_CASE("in a chart of curves of different length, equal steps are in the same column", "[exercise]") {
+  const std::string chart = loss_chart({8, 7, 6, 5, 4, 3, 2, 1}, {8, 7, 6, 5});
+  CHECK_THAT(chart, ContainsSubstring("  8.00 |*\n"));
+  CHECK_THAT(chart, ContainsSubstring("  4.82 |   *\n"));  // 5, in the row that is nearest
+  CHECK_THAT(chart, ContainsSubstring("  1.00 |       o\n"));
+  CHECK_THAT(chart, !ContainsSubstring("y\n") && ContainsSubstring("step 1 to 8"));
+}

@@ -107,6 +107,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
     product.alpha = factor(handle, alpha);
     product.beta = factor(handle, beta);
     product.batch_count = batch_count;
+    product.may_lack_terms = true;
     const cublasStatus_t status = check(product);
     if (status == CUBLAS_STATUS_SUCCESS) enqueue(product, Handles::instance().queue(handle->stream));
     return status;

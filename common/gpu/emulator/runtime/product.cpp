@@ -1,5 +1,6 @@
 #include "emulator/runtime/product.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "emulator/runtime/capture.hpp"
@@ -14,13 +15,19 @@ bool is_possible(const Matrix& matrix) {
   return matrix.data != nullptr && matrix.rows > 0 && matrix.columns > 0 && matrix.leading >= line_elements(matrix);
 }
 
+bool is_possible_operand(const Matrix& matrix, bool may_be_empty) {
+  if (!may_be_empty || !is_empty(matrix)) return is_possible(matrix);
+  return matrix.rows >= 0 && matrix.columns >= 0 && matrix.leading >= std::max<std::int64_t>(1, line_elements(matrix));
+}
+
 bool has_shape(const Matrix& matrix, std::int64_t rows, std::int64_t columns) {
   return matrix.rows == rows && matrix.columns == columns;
 }
 
 // Matrices with gaps may interleave with others, so they are not compared.
 void add_access(Operation& operation, const Product& product, const Matrix& matrix, bool is_write) {
-  if (matrix.data == nullptr || product.batch_count != 1 || matrix.leading != line_elements(matrix)) return;
+  if (matrix.data == nullptr || is_empty(matrix) || product.batch_count != 1 || matrix.leading != line_elements(matrix))
+    return;
   operation.accesses.push_back({matrix.data, span_bytes(matrix), is_write});
 }
 
@@ -39,6 +46,7 @@ std::size_t element_bytes(cudaDataType type) {
 }
 
 std::size_t span_bytes(const Matrix& matrix) {
+  if (is_empty(matrix)) return 0;
   const std::int64_t elements = (lines(matrix) - 1) * matrix.leading + line_elements(matrix);
   return static_cast<std::size_t>(elements) * element_bytes(matrix.type);
 }
@@ -46,8 +54,11 @@ std::size_t span_bytes(const Matrix& matrix) {
 cublasStatus_t check(const Product& product) {
   for (const Matrix& matrix : {product.a, product.b, product.d}) {
     if (element_bytes(matrix.type) == 0) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (!is_possible(matrix)) return CUBLAS_STATUS_INVALID_VALUE;
   }
+  const bool may_be_empty = product.may_lack_terms;
+  if (!is_possible_operand(product.a, may_be_empty) || !is_possible_operand(product.b, may_be_empty) ||
+      !is_possible(product.d))
+    return CUBLAS_STATUS_INVALID_VALUE;
   const auto [m, k] = product.is_a_transposed ? std::pair(product.a.columns, product.a.rows)
                                               : std::pair(product.a.rows, product.a.columns);
   const auto [b_rows, n] = product.is_b_transposed ? std::pair(product.b.columns, product.b.rows)

@@ -48,6 +48,7 @@ struct Product {
   bool is_b_transposed = false;  ///< op(B) is B's transpose.
   Factor alpha, beta;            ///< C is not read if beta is 0.
   std::int64_t batch_count = 1;  ///< Matrices of each kind.
+  bool may_lack_terms = false;   ///< K may be 0, as in cuBLAS: then D = beta C.
   unsigned epilogue = epilogue::kNone;
   Matrix bias;       ///< One column: read, or written by the row sums. Null data: none.
   Matrix auxiliary;  ///< The input of GELU.
@@ -64,6 +65,9 @@ cudaError_t compute(const Product& product);
 
 /// Of an element; 0 if the emulator cannot multiply the type.
 std::size_t element_bytes(cudaDataType type);
+
+/// Whether it has no elements.
+[[nodiscard]] constexpr bool is_empty(const Matrix& matrix) { return matrix.rows == 0 || matrix.columns == 0; }
 
 /// Bytes from the first to the last element of one matrix.
 std::size_t span_bytes(const Matrix& matrix);

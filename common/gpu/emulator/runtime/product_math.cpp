@@ -49,6 +49,7 @@ void set_element(const Stored& stored, std::int64_t i, float value) {
 }
 
 Values load(const Matrix& matrix, std::int64_t batch) {
+  if (is_empty(matrix)) return Values(matrix.rows, matrix.columns);
   const Stored stored(matrix, batch);
   host_read(stored.matrix.data, span_bytes(matrix));
   Values values(matrix.rows, matrix.columns);
@@ -131,7 +132,7 @@ void compute_one(const Product& product, std::int64_t batch) {
 }
 
 void require_on_device(const Matrix& matrix, std::int64_t batch_count) {
-  if (matrix.data == nullptr) return;
+  if (matrix.data == nullptr || is_empty(matrix)) return;
   api_require(place_of(matrix.data) != MemoryPlace::kPageable, cudaErrorIllegalAddress, "a matrix lies in host memory");
   const auto others = static_cast<std::size_t>((batch_count - 1) * matrix.stride) * element_bytes(matrix.type);
   require_inside(matrix.data, others + span_bytes(matrix));

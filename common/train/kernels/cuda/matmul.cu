@@ -83,18 +83,23 @@ ConstArray bias_for(const Array& out, ConstArray bias, Context context) {
   return rounded;
 }
 
-/// Writes the result of a product with K = 0.
-void clear(const Array& out, Context context) { cuda_check(cudaMemsetAsync(out.data, 0, out.bytes(), context.stream)); }
+/// A product with K = 0, whose sums are 0; cuBLASLt has no algorithm for it.
+void multiply_nothing(const Array& out, const ConstArray& bias, Write write, Context context) {
+  if (bias.is_defined()) {
+    const StridedView all{.sizes = {1, 1, out.rows, out.columns}, .strides = {0, 0, out.columns, 1}};
+    const StridedView same_row{.sizes = {1, 1, out.rows, out.columns}, .strides = {0, 0, 0, 1}};
+    copy_view(out, all, write, bias_for(out, bias, context), same_row, context);
+  } else if (write == Write::kOverwrite) {
+    cuda_check(cudaMemsetAsync(out.data, 0, out.bytes(), context.stream));
+  }
+}
 
 /// `batch` products of contiguous matrices; a bias needs a batch of one.
 void multiply_matrices(Array out, ConstArray a, Transpose a_transpose, ConstArray b, Transpose b_transpose,
                        ConstArray bias, std::int64_t batch, Write write, Context context) {
   const std::int64_t inner = a_transpose == Transpose::kYes ? a.rows / batch : a.columns;
   if (out.count() == 0) return;
-  if (inner == 0) {
-    require(!bias.is_defined(), "matmul: a layer without inputs cannot add a bias");
-    return write == Write::kAdd ? void() : clear(out, context);
-  }
+  if (inner == 0) return multiply_nothing(out, bias, write, context);
   const ConstArray added = bias_for(out, bias, context);
   const MatmulKey key{.batch = batch,
                       .rows = out.rows / batch,

@@ -102,6 +102,26 @@ TEST_CASE_METHOD(Handle, "cublasGemmStridedBatchedEx multiplies each matrix of a
   }
 }
 
+TEST_CASE_METHOD(Handle, "A product without terms scales C, whatever A and B point at", "[emulator]") {
+  DeviceMatrix c(3, 2, CUDA_R_32F);
+  c.fill(9);
+  const auto before = c.values();
+  const float one = 1.0F;
+  const auto multiply = [&](float beta, int lda, int ldb) {
+    return cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 3, 2, 0, &one, nullptr, lda, nullptr, ldb, &beta, c.floats(),
+                       c.leading());
+  };
+  REQUIRE(multiply(-2.0F, 3, 1) == CUBLAS_STATUS_SUCCESS);
+  const auto scaled = c.values();
+  for (std::size_t row = 0; row < 3; ++row) {
+    for (std::size_t column = 0; column < 2; ++column) CHECK(scaled[row][column] == -2.0 * before[row][column]);
+  }
+  REQUIRE(multiply(0.0F, 3, 1) == CUBLAS_STATUS_SUCCESS);
+  CHECK(c.values() == std::vector<std::vector<double>>(3, std::vector<double>(2, 0.0)));
+  CHECK(multiply(0.0F, 2, 1) == CUBLAS_STATUS_INVALID_VALUE);
+  CHECK(multiply(0.0F, 3, 0) == CUBLAS_STATUS_INVALID_VALUE);
+}
+
 TEST_CASE_METHOD(Handle, "Products run in stream order", "[emulator]") {
   cudaStream_t stream = nullptr;
   REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
