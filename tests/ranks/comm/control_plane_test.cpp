@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "comm/control/member.hpp"
 #include "comm/control/wire.hpp"
 #include "comm/get_or_fail.hpp"
 #include "comm/line_process_group.hpp"
@@ -20,6 +21,19 @@ using comm::ControlPlane;
 using comm::Fingerprint;
 using comm::JobContext;
 using test::soon;
+
+namespace lockstep::comm {
+
+// Counts the messages that a rank has not sent yet.
+class OutboxProbe {
+ public:
+  static int count(const ControlPlane& control) {
+    const std::scoped_lock lock(control.shared_->mutex);
+    return static_cast<int>(control.shared_->outbox.size());
+  }
+};
+
+}  // namespace lockstep::comm
 
 namespace {
 
@@ -237,6 +251,22 @@ TEST_CASE("waiting for a rank's word ends with its failure, or names what was wa
   });
   CHECK(late[1].is<TimeoutError>());
   CHECK_THAT(late[1].message(), ContainsSubstring("rank 1: waiting for another: not within 0."));
+}
+
+TEST_CASE("after rank 0 has left, a rank keeps no messages for it", "[comm][multirank]") {
+  const auto kept = test::run_ranks_for<int>(2, [](const JobContext& context) {
+    if (context.rank == 0) return 0;
+    ControlPlane& control = *context.control;
+    const Fingerprint call{.sequence = 0, .collective = Collective::kBarrier};
+    control.post(0, call);
+    control.wait_until_agreed(0, call, soon());  // returns because rank 0 has left
+    for (int group = 1; group <= 1000; ++group) control.post(3 * group, call);
+    for (const auto limit = soon(); comm::OutboxProbe::count(control) > 0 && !limit.has_expired();) {
+      std::this_thread::sleep_for(1ms);
+    }
+    return comm::OutboxProbe::count(control);
+  });
+  CHECK(kept == std::vector<int>(2));
 }
 
 TEST_CASE("ranks that leave by an error which all have found tell the others of it, until they go on",
