@@ -10,6 +10,7 @@
 #include "net/handshake.hpp"
 #include "store/tcp_store.hpp"
 #include "support/catch.hpp"
+#include "support/flood.hpp"
 #include "support/run_ranks.hpp"
 #include "support/soon.hpp"
 
@@ -83,6 +84,15 @@ TEST_CASE("a connection that closes after a goodbye is none", "[comm]") {
   job.send({comm::ControlType::kGoodbye, {}, {}});
   job.played.close();
   CHECK(job.control->wait_for_failure(Deadline::after(300ms)) == nullptr);
+}
+
+TEST_CASE("a rank that floods the hub does not keep the others from it", "[comm]") {
+  HalfPlayedJob job;
+  const auto status = comm::encode(ControlMessage{.type = comm::ControlType::kStatus, .status = {}, .failure = {}});
+  test::Flood flood(job.played, {.type = net::FrameType::kControl, .source_rank = 1}, status);
+  job.control->abort({comm::FailureKind::kAborted, 0, "rank 0 has other plans"});
+  CHECK(job.failure_message() == "rank 0 has other plans");
+  CHECK(flood.end());
 }
 
 TEST_CASE("a rank that sends nonsense is a failure by name, not a crash", "[comm]") {

@@ -14,6 +14,7 @@
 #include "net/token.hpp"
 #include "store/tcp_store.hpp"
 #include "support/catch.hpp"
+#include "support/flood.hpp"
 #include "support/soon.hpp"
 
 using namespace lockstep;
@@ -276,6 +277,17 @@ TEST_CASE("a host whose launcher is killed, or silent, is named on the others", 
   const VerdictMessage verdict = next<VerdictMessage>(*first);
   CHECK(verdict.exit_code == 1);
   CHECK_THAT(verdict.summary, ContainsSubstring("first failure: host b (node rank 1) is lost"));
+}
+
+TEST_CASE("an agent that floods the hub does not keep the others from it", "[launch]") {
+  Meeting meeting;
+  const auto first = meeting.join_own();
+  net::StreamSocket flooding = net::connect_authenticated(meeting.hub().address(), meeting.options().token,
+                                                          {net::Role::kAgent, 0, -1, 0}, "hub", soon());
+  test::Flood flood(flooding, {.type = net::FrameType::kAgent}, encode(AgentMessage{HeartbeatMessage{}}));
+  const auto second = meeting.join(join_of("b", 1));
+  CHECK(next<StartMessage>(*first).group_rank == 0);
+  CHECK(flood.end());
 }
 
 TEST_CASE("an agent whose launcher has gone counts as lost, and its place is free", "[launch][07]") {

@@ -123,7 +123,9 @@ class AgentHub::Server {
   void serve_one(Connection& connection) {
     if (connection.is_lost) return;
     try {
-      while (const auto frame = connection.stream.receive()) {
+      for (int count = 0; count < net::FrameStream::kMostPerTurn; ++count) {
+        const auto frame = connection.stream.receive();
+        if (!frame) break;
         connection.last_heard = Clock::now();
         const AgentMessage message = decode_agent_message(frame->payload);
         const bool is_farewell = roster_.is_refused(connection.agent) && !std::holds_alternative<JoinMessage>(message);
