@@ -1,6 +1,7 @@
 // The meeting of launchers: agents in this process, over real connections.
 #include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -10,12 +11,14 @@
 #include "base/error.hpp"
 #include "launch/hosts/agent_hub.hpp"
 #include "launch/hosts/agent_link.hpp"
+#include "launch/hosts/own_pauses.hpp"
 #include "net/handshake.hpp"
 #include "net/token.hpp"
 #include "store/tcp_store.hpp"
 #include "support/catch.hpp"
 #include "support/flood.hpp"
 #include "support/soon.hpp"
+#include "support/subprocess.hpp"
 
 using namespace lockstep;
 using namespace lockstep::launch;
@@ -277,6 +280,30 @@ TEST_CASE("a host whose launcher is killed, or silent, is named on the others", 
   const VerdictMessage verdict = next<VerdictMessage>(*first);
   CHECK(verdict.exit_code == 1);
   CHECK_THAT(verdict.summary, ContainsSubstring("first failure: host b (node rank 1) is lost"));
+}
+
+TEST_CASE("a step that comes much too late is a pause of this process", "[launch]") {
+  const OwnPauses::Time begin{};
+  OwnPauses pauses(10s, begin);
+  CHECK_FALSE(pauses.note_step(begin + 2s));
+  CHECK_FALSE(pauses.note_step(begin + 7s));
+  CHECK(pauses.note_step(begin + 13s));
+  CHECK_FALSE(pauses.note_step(begin + 14s));
+}
+
+TEST_CASE("hub and agents that were stopped for long do not take each other for dead", "[launch]") {
+  Meeting meeting;
+  meeting.options().liveness = 2s;
+  const auto first = meeting.join_own();
+  const auto second = meeting.join(join_of("b", 1));
+  (void)next<StartMessage>(*first);
+  (void)next<StartMessage>(*second);
+  // As by Ctrl-Z and fg: all threads of this process.
+  const std::string stop = concat("kill -STOP ", ::getpid(), "; sleep 4; kill -CONT ", ::getpid());
+  CHECK(test::run_program({"sh", "-c", stop}).exit_code == 0);
+  first->send(EndedMessage{0, 0, {}});
+  second->send(EndedMessage{0, 0, {}});
+  for (AgentLink* link : {first.get(), second.get()}) CHECK(next<VerdictMessage>(*link) == VerdictMessage{});
 }
 
 TEST_CASE("an agent that floods the hub does not keep the others from it", "[launch]") {
