@@ -14,8 +14,8 @@
 
 namespace lockstep::test {
 
-/// Sends the same frame again and again from its own thread, faster than anybody can check it. Gives up after 20 s, so
-/// that what a server does only after the flood is found out.
+/// Sends the same frame again and again from its own thread, faster than anybody can check it. Gives up after 20 s: a
+/// server that serves nobody else during the flood goes on then, and end() tells.
 class Flood {
  public:
   /// Returns once the first 5000 frames are on their way.

@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 #include "launch/hosts/agent_hub.hpp"
 #include "launch/hosts/agent_link.hpp"
-#include "launch/hosts/own_pauses.hpp"
 #include "net/handshake.hpp"
 #include "net/token.hpp"
 #include "store/tcp_store.hpp"
@@ -280,15 +279,6 @@ TEST_CASE("a host whose launcher is killed, or silent, is named on the others", 
   const VerdictMessage verdict = next<VerdictMessage>(*first);
   CHECK(verdict.exit_code == 1);
   CHECK_THAT(verdict.summary, ContainsSubstring("first failure: host b (node rank 1) is lost"));
-}
-
-TEST_CASE("a step that comes much too late is a pause of this process", "[launch]") {
-  const OwnPauses::Time begin{};
-  OwnPauses pauses(10s, begin);
-  CHECK_FALSE(pauses.note_step(begin + 2s));
-  CHECK_FALSE(pauses.note_step(begin + 7s));
-  CHECK(pauses.note_step(begin + 13s));
-  CHECK_FALSE(pauses.note_step(begin + 14s));
 }
 
 TEST_CASE("hub and agents that were stopped for long do not take each other for dead", "[launch]") {
