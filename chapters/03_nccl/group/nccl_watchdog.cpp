@@ -72,7 +72,7 @@ bool NcclProcessGroup::Watchdog::has_ended(const Task& task) const {
 
 bool NcclProcessGroup::Watchdog::has_work() const {
   const std::scoped_lock lock(mutex_);
-  return !queue_.empty() || asking_ > 0;
+  return asking_ > 0 || std::ranges::any_of(queue_, [](const auto& task) { return !task->has_ended; });
 }
 
 void NcclProcessGroup::Watchdog::wait_for_results_in(const comm::Buffer& host) {
