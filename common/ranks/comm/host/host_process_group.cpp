@@ -168,14 +168,18 @@ void HostProcessGroup::record(const Call& call, std::chrono::steady_clock::time_
                    begin_time, trace::Clock::now());
 }
 
+void HostProcessGroup::require_movable(Device device) {
+  if (device.is_cpu()) return;
+  if (!staging_streams_) staging_streams_ = std::make_shared<StagingStreams>(device);
+  require(staging_streams_->to_host.device() == device, "this group works with memory of ",
+          staging_streams_->to_host.device().name(), ", not of ", device.name(), "; use one group per device");
+}
+
 // The copies to the host are issued at once, so that they overlap with the caller's next work.
 void HostProcessGroup::stage(Call& call) {
   const Buffer& any = call.parts.empty() ? call.values : call.parts.front();
   const Device device = any.device.is_cpu() ? call.input.device : any.device;
   if (device.is_cpu()) return;
-  if (!staging_streams_) staging_streams_ = std::make_shared<StagingStreams>(device);
-  require(staging_streams_->to_host.device() == device, "this group works with memory of ",
-          staging_streams_->to_host.device().name(), ", not of ", device.name(), "; use one group per device");
   const Stream& producer = call.stream != nullptr ? *call.stream : current_stream(device);
   call.staging = std::make_shared<DeviceStaging>(staging_streams_);
   using Content = DeviceStaging::Content;
