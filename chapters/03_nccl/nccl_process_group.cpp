@@ -53,6 +53,11 @@ NcclProcessGroup::~NcclProcessGroup() {
   if (!is_unwinding && !failure()) communicator_->finish(Deadline::after(kFinishLimit));
 }
 
+void NcclProcessGroup::require_movable(Device device) {
+  require(device.is_cpu() || device == this->device(), "this group works with memory of ", this->device().name(),
+          " and of the host, not of ", device.name());
+}
+
 comm::Work NcclProcessGroup::do_issue(std::span<Call> calls, comm::RunOn) {
   auto task = std::make_shared<Task>(watchdog_, device());
   std::ranges::move(calls, std::back_inserter(task->calls));

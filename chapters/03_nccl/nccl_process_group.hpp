@@ -56,9 +56,7 @@ class NcclProcessGroup final : public comm::ProcessGroupBackend {
 
   comm::Work do_issue(std::span<Call> calls, comm::RunOn run_on) override;
   std::unique_ptr<comm::ProcessGroup> do_split(comm::JobContext context) override;
-  [[nodiscard]] bool supports(Device device) const noexcept override {
-    return device.is_cpu() || device == this->device();
-  }
+  void require_movable(Device device) override;
   [[nodiscard]] bool compares_messages() const noexcept override { return false; }
   void do_abort() noexcept override;
 

@@ -209,6 +209,47 @@ TEST_CASE("an abort that NCCL takes long for keeps nobody from hearing why the j
   for (const auto& outcome : outcomes) CHECK(outcome.message() == "");
 }
 
+TEST_CASE("an NCCL group outlives another thread's question whether the ranks agree", "[nccl][chapter][multirank]") {
+  (void)nccl_groups();
+  bool has_thrown = false, was_destroyed_before = false;
+  const auto outcomes = test::run_ranks(2, [&](JobContext context) {
+    const auto control = context.control;
+    const auto store = context.store;
+    if (context.rank == 1) {
+      (void)store->get("rank 0 destroys its group", Deadline::after(std::chrono::seconds(10)));
+      return control->abort({comm::FailureKind::kAborted, 1, "rank 1 has other plans"});
+    }
+    // NCCL runs a group of this rank alone; the control plane compares its calls with rank 1's, which makes none.
+    context.world_size = 1;
+    auto group = nccl_groups()(std::move(context));
+    std::vector<float> values(10, 1);
+    comm::Work work = group->all_reduce(comm::host_buffer(std::span(values)));
+    while (!work.is_completed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::atomic<bool> is_destroyed = false;
+    std::thread asking([&] {
+      try {
+        work.synchronize();  // without the group, if that is already gone
+      } catch (const std::exception&) {
+        has_thrown = true;
+      }
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // to let it ask
+    std::thread destroying([&] {
+      group.reset();
+      is_destroyed = true;
+    });
+    for (const auto limit = Deadline::after(std::chrono::milliseconds(300)); !is_destroyed && !limit.has_expired();) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    was_destroyed_before = is_destroyed;
+    store->set("rank 0 destroys its group", "");
+    asking.join();
+    destroying.join();
+  });
+  for (const auto& outcome : outcomes) CHECK(outcome.message() == "");
+  CHECK_FALSE((has_thrown && was_destroyed_before));  // thrown by the group
+}
+
 TEST_CASE("two ranks with the same device are an error that names them", "[nccl][chapter][multirank]") {
   (void)nccl_groups();
   const auto outcomes = test::run_ranks(3, [](JobContext context) {

@@ -169,6 +169,34 @@ TEST_CASE("a gradient that is not finite updates nothing, and the next backward 
   }
 }
 
+TEST_CASE("a step that ends with the refusal of the one before has its own verdict", "[ddp][gpu][multirank]") {
+  std::vector<int> is_kept(kRanks);
+  std::vector<std::string> first(kRanks);
+  const auto messages = messages_of([&](Rank& rank) {
+    const auto index = static_cast<std::size_t>(rank.group->rank());
+    const std::vector<float> input = index == 1 ? std::vector<float>{kNaN, 1} : std::vector<float>{1, 1};
+    rank.step({1, 2});
+    const std::vector<float> before = rank.model.values();
+    rank.step(input);
+    try {
+      rank.backward(input);
+    } catch (const Error& error) {
+      first[index] = error.what();
+    }
+    rank.optimizer.step(kLearningRate);
+    is_kept[index] = rank.model.values() == before;
+    rank.ddp.require_sound_gradients();
+    throw Error("nobody has noticed");
+  });
+  CHECK(is_kept == std::vector<int>{1, 1});
+  for (const std::string& message : first) {
+    CHECK_THAT(message, ContainsSubstring("step 2: the gradient is not finite for a on rank 1, b on rank 1"));
+  }
+  for (const std::string& message : messages) {
+    CHECK_THAT(message, ContainsSubstring("step 3: the gradient is not finite for a on rank 1, b on rank 1"));
+  }
+}
+
 TEST_CASE("what waits for a device's gradients names a wrong one in its own step", "[ddp][gpu][multirank]") {
   const auto [name, wait] = GENERATE(table<std::string, std::function<void(Rank&)>>({
       {"clipping", [](Rank& rank) { (void)optim::clip_grad_norm(rank.model.parameters(), 1.0); }},

@@ -44,15 +44,25 @@ std::exception_ptr NcclProcessGroup::Watchdog::refuse(Task& task, const std::exc
 }
 
 void NcclProcessGroup::Watchdog::wait_for(Task& task) {
-  NcclProcessGroup* group = nullptr;
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return task.has_ended; });
     if (task.error) std::rethrow_exception(task.error);
-    group = group_;
+    if (group_ == nullptr) return;
+    ++asking_;
   }
-  if (group == nullptr) return;
-  for (const Call& call : task.calls) group->require_agreement_on(call);
+  std::exception_ptr error;
+  try {
+    for (const Call& call : task.calls) group_->require_agreement_on(call);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    --asking_;
+  }
+  changed_.notify_all();
+  if (error) std::rethrow_exception(error);
 }
 
 bool NcclProcessGroup::Watchdog::has_ended(const Task& task) const {
@@ -62,7 +72,7 @@ bool NcclProcessGroup::Watchdog::has_ended(const Task& task) const {
 
 bool NcclProcessGroup::Watchdog::has_work() const {
   const std::scoped_lock lock(mutex_);
-  return !queue_.empty();
+  return asking_ > 0 || std::ranges::any_of(queue_, [](const auto& task) { return !task->has_ended; });
 }
 
 void NcclProcessGroup::Watchdog::wait_for_results_in(const comm::Buffer& host) {
@@ -88,7 +98,8 @@ void NcclProcessGroup::Watchdog::stop() noexcept {
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
-  const std::scoped_lock lock(mutex_);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return asking_ == 0; });
   group_ = nullptr;
 }
 

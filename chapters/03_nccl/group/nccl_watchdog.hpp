@@ -43,12 +43,14 @@ class NcclProcessGroup::Watchdog {
   // Blocks until the task has ended and the ranks are known to agree on it. Throws its error.
   void wait_for(Task& task);
   [[nodiscard]] bool has_ended(const Task& task) const;
+  // Whether a task is in flight, or a thread in wait_for() does not know yet whether the ranks agree.
   [[nodiscard]] bool has_work() const;
   // Blocks until no task in flight will write to this host memory; otherwise it would be copied too early.
   void wait_for_results_in(const comm::Buffer& host);
   // Polls at once, after a failure.
   void wake() noexcept;
-  // Waits for everything in flight and ends the thread. Work handles that outlive the group no longer use it.
+  // Waits for everything in flight and for other threads in wait_for(), and ends the thread. Work handles that outlive
+  // the group no longer use it.
   void stop() noexcept;
 
  private:
@@ -59,10 +61,11 @@ class NcclProcessGroup::Watchdog {
   void end(Task& task, std::exception_ptr error) noexcept;
   void wait_until_idle() const noexcept;
 
-  NcclProcessGroup* group_;  // null once stopped
+  NcclProcessGroup* group_;  // null once stopped, which is not while a thread is `asking_`
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Task>> queue_;
+  int asking_ = 0;  // threads in wait_for() that use the group
   bool is_stopping_ = false;
   bool is_urgent_ = false;
   std::thread thread_;  // started by the first task

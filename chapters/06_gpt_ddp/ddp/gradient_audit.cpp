@@ -82,21 +82,29 @@ comm::Work GradientAudit::reduce_counts() {
 }
 
 // The host waits for the other hosts, so that no parameter is updated if ranks disagree on the collectives, but not for
-// the device, which finished the previous step a while ago.
+// the device, which finished the previous step a while ago. If that one was wrong, this one is ended all the same: its
+// collectives are in flight on all ranks.
 void GradientAudit::end_step_on_device(std::span<comm::Work> works) {
   std::vector<GradientFault> faults = take_faults();
   usage_.end_step();
-  require_sound_gradients();
+  const std::optional<DeviceVerdict::Refusal> last = finish_pending();
   verdict_->end_step(group_, works, std::move(faults), step_);
   group_.require_agreement();
   ++step_;
+  if (last) throw_gradient_faults(group_, watched_, last->faults, last->step, advice_);
+}
+
+std::optional<DeviceVerdict::Refusal> GradientAudit::finish_pending() {
+  std::optional<DeviceVerdict::Refusal> refusal = verdict_->finish_pending();
+  exposed_ = verdict_->exposed();
+  return refusal;
 }
 
 void GradientAudit::require_sound_gradients() {
   if (!verdict_) return;
-  const auto refusal = verdict_->finish_pending();
-  exposed_ = verdict_->exposed();
-  if (refusal) throw_gradient_faults(group_, watched_, refusal->faults, refusal->step, advice_);
+  if (const auto refusal = finish_pending()) {
+    throw_gradient_faults(group_, watched_, refusal->faults, refusal->step, advice_);
+  }
 }
 
 }  // namespace lockstep::ddp

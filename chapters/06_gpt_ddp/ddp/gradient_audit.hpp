@@ -72,6 +72,7 @@ class GradientAudit {
 
  private:
   void end_step_on_device(std::span<comm::Work> works);
+  [[nodiscard]] std::optional<DeviceVerdict::Refusal> finish_pending();
   [[nodiscard]] comm::Work reduce_counts();
   [[nodiscard]] std::vector<GradientFault> take_faults();
 

@@ -112,10 +112,14 @@ net::FrameHeader ProcessGroup::Call::header(int rank, int generation) const noex
           .tag = to_tag(sent)};
 }
 
-void ProcessGroupBackend::check(const Call& call) const {
+void ProcessGroupBackend::require_movable(Device device) {
+  require(device.is_cpu(), backend(), " does not move memory of ", device.name());
+}
+
+void ProcessGroupBackend::check(const Call& call) {
   const std::string_view name = name_of(call.collective);
   for (const Buffer* buffer : {&call.values, &call.input}) {
-    require(supports(buffer->device), backend(), " does not move memory of ", buffer->device.name());
+    require_movable(buffer->device);
     require(buffer->count >= 0, name, ": count is ", buffer->count);
     require(buffer->count == 0 || buffer->data != nullptr, name, ": data is null");
   }

@@ -95,8 +95,9 @@ class ProcessGroupBackend : public ProcessGroup {
   /// Runs `calls` in order, but consecutive sends and recvs at the same time.
   /// @param calls  At least one; may be moved from.
   virtual Work do_issue(std::span<Call> calls, RunOn run_on) = 0;
-  /// Whether the backend moves memory of `device`: host memory unless overridden.
-  [[nodiscard]] virtual bool supports(Device device) const noexcept { return device.is_cpu(); }
+  /// Called before a call on memory of `device` is numbered. Unless overridden, only host memory is moved.
+  /// @throws ContractError, UnavailableError  The backend does not move memory of this device; the group goes on.
+  virtual void require_movable(Device device);
 
   /// Whether each message identifies its collective and is rejected by a rank that runs a different one. If not, the
   /// control plane compares the calls that ranks issue.
@@ -107,7 +108,7 @@ class ProcessGroupBackend : public ProcessGroup {
 
   Work issue(Call call, const CollectiveOptions& options, const std::source_location& where) final;
   void open_group(const std::source_location& where) final;
-  void check(const Call& call) const;
+  void check(const Call& call);
   std::uint64_t next_number(const Call& call);
   void subscribe_to_failures();
   void fail(std::exception_ptr error) noexcept;

@@ -73,8 +73,12 @@ class MpiLibrary::MainThread : public std::enable_shared_from_this<MainThread> {
 };
 
 MpiLibrary& MpiLibrary::instance(const MpiWait& wait) {
+  of_process().initialize(wait);
+  return of_process();
+}
+
+MpiLibrary& MpiLibrary::of_process() {
   static MpiLibrary library;
-  library.initialize(wait);
   return library;
 }
 
@@ -106,7 +110,7 @@ void MpiLibrary::run_on_main_thread(const std::string& task, const std::function
 void MpiLibrary::initialize(const MpiWait& wait) {
   const std::scoped_lock lock(mutex_);
   throw_if_given_up();
-  if (std::exchange(is_initialized_, true)) return;
+  if (is_initialized_) return;
   int is_initialized = 0, provided = MPI_THREAD_SINGLE;
   check_mpi(MPI_Initialized(&is_initialized));
   if (is_initialized != 0) {
@@ -128,13 +132,13 @@ void MpiLibrary::initialize(const MpiWait& wait) {
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &world_size_));
+  is_initialized_ = true;
 }
 
 // MPI_Finalize waits for all processes. They first meet in a barrier, which can still be abandoned safely.
 void MpiLibrary::finalize() noexcept {
   try {
-    const MpiWait no_wait{Deadline::after(std::chrono::seconds(0)), [] {}};
-    MpiLibrary& library = instance(no_wait);
+    MpiLibrary& library = of_process();
     int is_finalized = 1;
     if (MPI_Finalized(&is_finalized) != MPI_SUCCESS || is_finalized != 0) return;
     const auto deadline = Deadline::after(library.exit_limit_);

@@ -26,7 +26,7 @@ struct MpiWait {
 // MPI's "main thread". If one does not return in time, that thread is abandoned, and MPI is not used any more.
 class MpiLibrary {
  public:
-  // Initializes MPI on the first call. Throws UnavailableError if MPI supports calls from one thread only,
+  // Initializes MPI unless a call before has. Throws UnavailableError if MPI supports calls from one thread only,
   // TimeoutError, and the exceptions of wait.check.
   static MpiLibrary& instance(const MpiWait& wait);
 
@@ -53,6 +53,7 @@ class MpiLibrary {
   class MainThread;
 
   MpiLibrary();
+  static MpiLibrary& of_process();
   void initialize(const MpiWait& wait);
   static void finalize() noexcept;
   void run_on_main_thread(const std::string& task, const std::function<void()>& call, const MpiWait& wait);

@@ -14,6 +14,10 @@ namespace lockstep::net {
 /// A connection that sends and receives whole frames without blocking. Not thread-safe.
 class FrameStream {
  public:
+  /// Frames that a loop receives from one connection before it turns to the others: a peer may send faster than its
+  /// frames are handled. poll(2) and ReadySet report the rest at once.
+  static constexpr int kMostPerTurn = 64;
+
   /// @param socket  Connected and authenticated. @param limits  Limits on received frames.
   FrameStream(StreamSocket socket, FrameLimits limits) : socket_(std::move(socket)), limits_(limits) {}
 
@@ -23,7 +27,8 @@ class FrameStream {
   /// Events to poll for: POLLIN, and POLLOUT while data is queued.
   [[nodiscard]] short poll_events() const noexcept;
 
-  /// The next whole frame, or nothing until more bytes arrive. Call until it returns nothing.
+  /// The next whole frame, or nothing until more bytes arrive. Call until it returns nothing, or
+  /// kMostPerTurn times.
   /// @throws IoError      The peer closed or the connection broke.
   /// @throws FormatError  The received bytes are not an acceptable frame.
   [[nodiscard]] std::optional<Frame> receive();

@@ -112,7 +112,9 @@ struct TcpStoreServer::Server {
   void serve_client(Client& client) {
     try {
       client.stream.flush();
-      while (const auto frame = client.stream.receive()) {
+      for (int count = 0; count < net::FrameStream::kMostPerTurn; ++count) {
+        const auto frame = client.stream.receive();
+        if (!frame) break;
         answer(client, *frame);
         if (client.stream.queued_bytes() > kMaxQueuedBytes) throw IoError("a client does not read its replies");
       }

@@ -9,6 +9,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <cstdio>
 #include <vector>
 
 #include "base/error.hpp"
@@ -172,9 +173,10 @@ void write_token_file(const fs::path& path, std::span<const std::int32_t> ids) {
   const fs::path temporary = path.string() + "." + std::to_string(::getpid());
   try {
     write_file(temporary, bytes);
-    std::error_code error;
-    fs::rename(temporary, path, error);
-    if (error) throw IoError(concat("replacing ", path.string()), error.value());
+    if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+      throw IoError(
+          concat("cannot replace ", path.string(), " with the finished file (remove it, or name another file)"), errno);
+    }
   } catch (...) {  // a full disk would stay full
     std::error_code ignored;
     fs::remove(temporary, ignored);

@@ -88,7 +88,7 @@ class TokenFileDataset final : public Dataset {
 
 /// Writes a token file under a temporary name, then renames it, so that `path` never holds half of one.
 /// @throws FormatError  No tokens, or one that does not fit into two bytes.
-/// @throws IoError      The disk failed.
+/// @throws IoError      The disk failed, or `path` is a folder, for example.
 void write_token_file(const std::filesystem::path& path, std::span<const std::int32_t> ids);
 
 /// A checksum of a file's content: its size and the 128-bit XXH3 of all its bytes (Collet, xxHash 0.8).

@@ -3,12 +3,14 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "comm/control/member.hpp"
 #include "comm/control/wire.hpp"
 #include "comm/get_or_fail.hpp"
 #include "comm/line_process_group.hpp"
 #include "net/handshake.hpp"
 #include "store/tcp_store.hpp"
 #include "support/catch.hpp"
+#include "support/flood.hpp"
 #include "support/run_ranks.hpp"
 #include "support/soon.hpp"
 
@@ -20,6 +22,19 @@ using comm::ControlPlane;
 using comm::Fingerprint;
 using comm::JobContext;
 using test::soon;
+
+namespace lockstep::comm {
+
+// Counts the messages that a rank has not sent yet.
+class OutboxProbe {
+ public:
+  static int count(const ControlPlane& control) {
+    const std::scoped_lock lock(control.shared_->mutex);
+    return static_cast<int>(control.shared_->outbox.size());
+  }
+};
+
+}  // namespace lockstep::comm
 
 namespace {
 
@@ -69,6 +84,15 @@ TEST_CASE("a connection that closes after a goodbye is none", "[comm]") {
   job.send({comm::ControlType::kGoodbye, {}, {}});
   job.played.close();
   CHECK(job.control->wait_for_failure(Deadline::after(300ms)) == nullptr);
+}
+
+TEST_CASE("a rank that floods the hub does not keep the others from it", "[comm]") {
+  HalfPlayedJob job;
+  const auto status = comm::encode(ControlMessage{.type = comm::ControlType::kStatus, .status = {}, .failure = {}});
+  test::Flood flood(job.played, {.type = net::FrameType::kControl, .source_rank = 1}, status);
+  job.control->abort({comm::FailureKind::kAborted, 0, "rank 0 has other plans"});
+  CHECK(job.failure_message() == "rank 0 has other plans");
+  CHECK(flood.end());
 }
 
 TEST_CASE("a rank that sends nonsense is a failure by name, not a crash", "[comm]") {
@@ -237,6 +261,22 @@ TEST_CASE("waiting for a rank's word ends with its failure, or names what was wa
   });
   CHECK(late[1].is<TimeoutError>());
   CHECK_THAT(late[1].message(), ContainsSubstring("rank 1: waiting for another: not within 0."));
+}
+
+TEST_CASE("after rank 0 has left, a rank keeps no messages for it", "[comm][multirank]") {
+  const auto kept = test::run_ranks_for<int>(2, [](const JobContext& context) {
+    if (context.rank == 0) return 0;
+    ControlPlane& control = *context.control;
+    const Fingerprint call{.sequence = 0, .collective = Collective::kBarrier};
+    control.post(0, call);
+    control.wait_until_agreed(0, call, soon());  // returns because rank 0 has left
+    for (int group = 1; group <= 1000; ++group) control.post(3 * group, call);
+    for (const auto limit = soon(); comm::OutboxProbe::count(control) > 0 && !limit.has_expired();) {
+      std::this_thread::sleep_for(1ms);
+    }
+    return comm::OutboxProbe::count(control);
+  });
+  CHECK(kept == std::vector<int>(2));
 }
 
 TEST_CASE("ranks that leave by an error which all have found tell the others of it, until they go on",

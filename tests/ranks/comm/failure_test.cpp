@@ -8,12 +8,15 @@
 #include "base/error.hpp"
 #include "comm/control/control_plane.hpp"
 #include "comm/fingerprints.hpp"
+#include "comm/flight_recorder/flight_recorder.hpp"
 #include "comm/line_process_group.hpp"
 #include "comm/played_ranks.hpp"
 #include "net/handshake.hpp"
 #include "store/store.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
+#include "support/soon.hpp"
+#include "support/temporary_folder.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
@@ -73,6 +76,42 @@ TEST_CASE("a rank that ends with an exception is named on all others", "[comm][m
     CHECK_THAT(outcomes[rank].message(), ContainsSubstring("rank 1"));
     CHECK_THAT(outcomes[rank].message(), ContainsSubstring(concat("rank ", rank)));
   }
+}
+
+TEST_CASE("messages that never came are recorded as failed, whichever of their group failed first",
+          "[comm][multirank]") {
+  const test::TemporaryFolder folder;
+  std::vector<comm::FlightState> states;
+  (void)run_ranks(3, [&](JobContext context) {
+    const int rank = context.rank;
+    const auto store = context.store;
+    const auto control = context.control;
+    const auto recorder = std::make_shared<comm::FlightRecorder>(folder.path().string(), rank, 3, 0);
+    context.flight_recorder = recorder;
+    LineProcessGroup group(std::move(context));
+    std::array<std::int64_t, 3> values{};
+    const auto value = [&](std::size_t place) { return host_buffer(std::span(values).subspan(place, 1)); };
+    if (rank == 1) {
+      group.send(value(0), 0).synchronize();
+      (void)store->get("rank 0 receives", test::soon());
+      throw std::runtime_error("this rank's own trouble");
+    }
+    if (rank == 2) return (void)control->wait_for_failure(test::soon());
+    group.group_start();
+    for (const int peer : {1, 1, 2}) (void)group.recv(value(static_cast<std::size_t>(peer)), peer);
+    comm::Work work = group.group_end();
+    for (const auto limit = test::soon(); !limit.has_expired(); std::this_thread::sleep_for(1ms)) {
+      if (recorder->record().entries.front().state == comm::FlightState::kRunning) break;
+    }
+    store->set("rank 0 receives", "");
+    try {
+      work.synchronize();
+    } catch (const Error&) {
+    }
+    for (const comm::FlightEntry& entry : recorder->record().entries) states.push_back(entry.state);
+  });
+  using enum comm::FlightState;
+  CHECK(states == std::vector{kDone, kFailed, kFailed});
 }
 
 TEST_CASE("a rank that leaves cleanly while others wait for it is named", "[comm][multirank]") {

@@ -116,6 +116,24 @@ TEST_CASE("what only this rank can have got wrong is refused before it is issued
   for (const auto& values : results) CHECK(values.front() == 1 + 8);
 }
 
+TEST_CASE("memory of a device that one rank lacks is refused before the call is numbered", "[comm]") {
+  const auto results = run_ranks_for<std::vector<std::int64_t>>(2, [](JobContext context) {
+    LineProcessGroup group(std::move(context));
+    std::int64_t value = 1;
+    comm::Buffer elsewhere = host_buffer(std::span(&value, 1));
+    elsewhere.device = {accelerator_type() == DeviceType::kCuda ? DeviceType::kEmulated : DeviceType::kCuda, 0};
+    bool is_refused = group.rank() == 1;  // which does not try
+    try {
+      if (group.rank() == 0) group.all_reduce(elsewhere);
+    } catch (const Error&) {
+      is_refused = true;
+    }
+    if (!is_refused) throw Error("not refused");
+    return sum_once(group, 1);
+  });
+  for (const auto& values : results) CHECK(values.front() == 1 + 8);
+}
+
 TEST_CASE("between group_start and group_end whatever would wait is refused by name, and the group goes on",
           "[comm][multirank]") {
   const auto problems = run_ranks_for<std::string>(2, [](JobContext context) {

@@ -1,7 +1,8 @@
 // mpi_fault_helper kill|throw|deadline|mismatch FOLDER, started by mpirun: all ranks reduce again and again until rank
 // 1 is killed, throws, stays away or reduces something else. The others write what they are told to FOLDER/RANK.
 // Or `absent`: rank 1 makes no group. Or `outside`: the process of rank 1 is none of the job's, and calls no MPI at
-// all.
+// all. Or `one_thread`: the program has initialized MPI for one thread, and all ranks try twice to make a group.
+#include <mpi.h>
 #include <signal.h>
 
 #include <chrono>
@@ -81,6 +82,21 @@ std::string error_of(const std::function<void()>& body) {
   return "no error";
 }
 
+// One line for each attempt.
+std::string errors_with_one_thread() {
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided);
+  std::string errors;
+  {
+    const comm::JobContext job = comm::rendezvous("env://");
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      errors += error_of([&] { (void)mpi_backend::make_mpi_process_group(job); }) + "\n";
+    }
+  }
+  MPI_Finalize();
+  return errors;
+}
+
 // The first to end makes mpirun end the others: wait until they have written.
 void write_and_wait(const std::filesystem::path& folder, int rank, int world_size, const std::string& text) {
   std::ofstream(folder / (std::to_string(rank) + ".part")) << text;
@@ -98,7 +114,8 @@ void write_and_wait(const std::filesystem::path& folder, int rank, int world_siz
 int run(const std::string& how, const std::filesystem::path& folder) {
   const auto number = [](const char* name) { return static_cast<int>(environment::get_int(name, 0, 100).value_or(0)); };
   const int process = number("OMPI_COMM_WORLD_RANK");
-  const std::string text = error_of([&] { run_process(how, process); });
+  const std::string text =
+      how == "one_thread" ? errors_with_one_thread() : error_of([&] { run_process(how, process); });
   write_and_wait(folder, process, number("OMPI_COMM_WORLD_SIZE"), text);
   return 1;
 }

@@ -73,6 +73,14 @@ TEST_CASE("a process of mpirun that never calls MPI keeps nobody waiting without
   }
 }
 
+TEST_CASE("a program that has initialized MPI for one thread is told so at each attempt to make a group",
+          "[mpi][multirank]") {
+  const std::string reason = "another error: MPI was initialized for one thread; a process group calls it from several";
+  for (const std::string& errors : errors_when_rank_1("one_thread")) {
+    CHECK_THAT(errors, Catch::Matchers::StartsWith(reason) && ContainsSubstring("\n" + reason));
+  }
+}
+
 TEST_CASE("ranks that mpirun has not started are told to start with it", "[mpi][multirank]") {
   const auto outcomes = test::run_ranks(
       2, [](comm::JobContext context) { (void)mpi_backend::make_mpi_process_group(std::move(context)); });

@@ -1,6 +1,7 @@
 // The meeting of launchers: agents in this process, over real connections.
 #include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -14,7 +15,9 @@
 #include "net/token.hpp"
 #include "store/tcp_store.hpp"
 #include "support/catch.hpp"
+#include "support/flood.hpp"
 #include "support/soon.hpp"
+#include "support/subprocess.hpp"
 
 using namespace lockstep;
 using namespace lockstep::launch;
@@ -276,6 +279,32 @@ TEST_CASE("a host whose launcher is killed, or silent, is named on the others", 
   const VerdictMessage verdict = next<VerdictMessage>(*first);
   CHECK(verdict.exit_code == 1);
   CHECK_THAT(verdict.summary, ContainsSubstring("first failure: host b (node rank 1) is lost"));
+}
+
+TEST_CASE("hub and agents that were stopped for long do not take each other for dead", "[launch]") {
+  Meeting meeting;
+  meeting.options().liveness = 2s;
+  const auto first = meeting.join_own();
+  const auto second = meeting.join(join_of("b", 1));
+  (void)next<StartMessage>(*first);
+  (void)next<StartMessage>(*second);
+  // As by Ctrl-Z and fg: all threads of this process.
+  const std::string stop = concat("kill -STOP ", ::getpid(), "; sleep 4; kill -CONT ", ::getpid());
+  CHECK(test::run_program({"sh", "-c", stop}).exit_code == 0);
+  first->send(EndedMessage{0, 0, {}});
+  second->send(EndedMessage{0, 0, {}});
+  for (AgentLink* link : {first.get(), second.get()}) CHECK(next<VerdictMessage>(*link) == VerdictMessage{});
+}
+
+TEST_CASE("an agent that floods the hub does not keep the others from it", "[launch]") {
+  Meeting meeting;
+  const auto first = meeting.join_own();
+  net::StreamSocket flooding = net::connect_authenticated(meeting.hub().address(), meeting.options().token,
+                                                          {net::Role::kAgent, 0, -1, 0}, "hub", soon());
+  test::Flood flood(flooding, {.type = net::FrameType::kAgent}, encode(AgentMessage{HeartbeatMessage{}}));
+  const auto second = meeting.join(join_of("b", 1));
+  CHECK(next<StartMessage>(*first).group_rank == 0);
+  CHECK(flood.end());
 }
 
 TEST_CASE("an agent whose launcher has gone counts as lost, and its place is free", "[launch][07]") {

@@ -103,6 +103,23 @@ TEST_CASE("a full disk costs events and output, not the job, and is said once", 
   CHECK(text.find("events are lost", first + 1) == std::string::npos);
 }
 
+TEST_CASE("output that cannot be written is said to be lost, once, with the rank's file", "[launch]") {
+  const test::TemporaryFolder folder;
+  const auto file = folder / "job" / "attempt_0" / "5" / "stdout.log";
+  std::filesystem::create_directories(file.parent_path());
+  std::filesystem::create_symlink("/dev/full", file);
+  launch::RankLogs logs(options_in(folder.path()));
+  logs.begin_attempt(0, 4, 2);
+  const test::CapturedStderr captured;
+  logs.write(1, OutputStream::kOut, "one line\n");
+  logs.write(1, OutputStream::kOut, "another\n");
+  const std::string text = captured.text();
+  const std::size_t first = text.find("output of ranks is lost");
+  REQUIRE(first != std::string::npos);
+  CHECK_THAT(text, ContainsSubstring(file.string()) && ContainsSubstring("No space left on device"));
+  CHECK(text.find("output of ranks is lost", first + 1) == std::string::npos);
+}
+
 TEST_CASE("a signal costs no event", "[launch]") {
   const test::TemporaryFolder folder;
   const std::string file = (folder / "events").string();

@@ -10,6 +10,7 @@
 #include "net/token.hpp"
 #include "store/protocol.hpp"
 #include "support/catch.hpp"
+#include "support/flood.hpp"
 #include "support/soon.hpp"
 #include "support/strangers.hpp"
 
@@ -155,6 +156,17 @@ TEST_CASE("a client that asks for much and reads nothing is cut off before the s
   greedy.send_all(requests, soon());
   honest->set("next", "1");  // by now the store has read them
   CHECK_FALSE(honest->try_get("after"));
+}
+
+TEST_CASE("a client that floods the store does not keep the others from it", "[store]") {
+  const RunningServer fixture;
+  const auto honest = fixture.client(0);
+  net::StreamSocket flooding = fixture.connect(1);
+  // Each request ends the wait of the one before, and none is answered.
+  const auto request = store::encode(store::Request{store::Operation::kGet, "never set", "3600000", {}});
+  test::Flood flood(flooding, {.type = net::FrameType::kStoreRequest}, request);
+  honest->set("key", "value");
+  CHECK(flood.end());
 }
 
 TEST_CASE("strangers of every kind leave a running store and its clients alone", "[store]") {

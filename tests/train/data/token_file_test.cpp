@@ -58,7 +58,10 @@ TEST_CASE("a token file has llm.c's bytes", "[data][tokens]") {
 TEST_CASE("a token file that cannot be put in its place leaves nothing beside it", "[data][tokens]") {
   const test::TemporaryFolder folder;
   std::filesystem::create_directories(folder / "a.bin/in_the_way");
-  CHECK_THROWS_AS(write_token_file(folder / "a.bin", counting(10)), IoError);
+  const auto write = [&] { write_token_file(folder / "a.bin", counting(10)); };
+  CHECK_THROWS_AS(write(), IoError);
+  CHECK_THAT(message_of(write), ContainsSubstring("cannot replace " + (folder / "a.bin").string() + " with") &&
+                                    ContainsSubstring("name another file): Is a directory"));
   using Entries = std::filesystem::directory_iterator;
   CHECK(std::distance(Entries(folder.path()), Entries()) == 1);
 }

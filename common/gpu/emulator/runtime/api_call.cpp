@@ -28,7 +28,7 @@ void watch_fork() {
 }
 
 void check_needs(ApiNeeds needs) {
-  api_require(!is_in_host_function(), cudaErrorNotPermitted,
+  api_require(!are_calls_forbidden(), cudaErrorNotPermitted,
               "called from a host function of a stream, or by the destructor of a kernel's argument when the kernel is "
               "over: there CUDA allows no calls of its API");
   if (needs == ApiNeeds::kNothing) return;

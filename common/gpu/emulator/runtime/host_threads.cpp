@@ -5,14 +5,14 @@
 namespace lockstep::emulator {
 namespace {
 
-thread_local bool in_host_function = false;
+thread_local bool is_forbidden = false;
 
 }  // namespace
 
-bool is_in_host_function() { return in_host_function; }
+bool are_calls_forbidden() { return is_forbidden; }
 
-CallsForbidden::CallsForbidden() : before_(std::exchange(in_host_function, true)) {}
-CallsForbidden::~CallsForbidden() { in_host_function = before_; }
+CallsForbidden::CallsForbidden() : before_(std::exchange(is_forbidden, true)) {}
+CallsForbidden::~CallsForbidden() { is_forbidden = before_; }
 
 void HostThreads::post(std::function<void()> function) {
   {
@@ -24,7 +24,7 @@ void HostThreads::post(std::function<void()> function) {
 }
 
 void HostThreads::run() {
-  in_host_function = true;
+  is_forbidden = true;
   std::unique_lock lock(mutex_);
   while (true) {
     ++idle_;

@@ -29,8 +29,8 @@ class HostThreads {
   bool is_stopping_ = false;
 };
 
-/// True if the calling thread runs a host function, or ends an operation: then it may not call CUDA.
-bool is_in_host_function();
+/// True if the calling thread may not call CUDA: it runs a host function, or a CallsForbidden lives.
+bool are_calls_forbidden();
 
 /// While it lives, the calling thread may not call CUDA.
 class CallsForbidden {

@@ -100,6 +100,7 @@ void ControlPlane::note(int group, const Fingerprint& call, CallStep step) noexc
 void ControlPlane::post(int group, const Fingerprint& call) {
   {
     const std::scoped_lock lock(shared_->mutex);
+    shared_->activity.on_posted(group);
     const bool continues = !shared_->outbox.empty() && shared_->outbox.back().type == ControlType::kPosted &&
                            shared_->outbox.back().group == group &&
                            shared_->outbox.back().calls.size() < kMostPostedCalls;

@@ -119,7 +119,8 @@ class ControlPlane {
   void unsubscribe(int subscription) noexcept;
 
  private:
-  friend class HubHarness;  // used by the fuzzers
+  friend class HubHarness;   // used by the fuzzers
+  friend class OutboxProbe;  // used by a test
   class Hub;
   class Member;
   struct Shared;

@@ -135,7 +135,7 @@ void ControlPlane::Hub::serve(int rank) {
   if (!connections_.is_open(rank)) return;
   try {
     connections_.flush(rank);
-    while (connections_.is_open(rank)) {
+    for (int count = 0; count < net::FrameStream::kMostPerTurn && connections_.is_open(rank); ++count) {
       const auto message = connections_.receive(rank);
       if (!message) return;
       roster_.hear(rank, Clock::now());

@@ -112,6 +112,7 @@ void ControlPlane::Member::step() {
     send_due();
     receive();
   }
+  if (is_hub_gone_) drop_outbox();
   check_hub();
   report_if_asked();
 }
@@ -173,6 +174,12 @@ void ControlPlane::Member::handle(const ControlMessage& message) {
 
 void ControlPlane::Member::send_outbox_locked() {
   for (const ControlMessage& message : std::exchange(shared_.outbox, {})) send_control(stream_, context_, message);
+}
+
+// Callers go on posting calls after rank 0 has left.
+void ControlPlane::Member::drop_outbox() {
+  const std::scoped_lock lock(shared_.mutex);
+  shared_.outbox.clear();
 }
 
 // A heartbeat when it is due, and at once if a running call must be reported.

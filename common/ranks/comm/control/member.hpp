@@ -55,6 +55,7 @@ class ControlPlane::Member {
   void handle(const ControlMessage& message);
   void send_due();
   void send_outbox_locked();
+  void drop_outbox();
   void check_hub();
   void report_if_asked();
   [[nodiscard]] std::string describe_self() const;

@@ -53,7 +53,8 @@ void GroupActivity::note_pair(Group& group, const Fingerprint& operation, CallSt
 }
 
 void GroupActivity::on_agreed(int group, const Fingerprint& call) {
-  groups_[group].agreed[counter_of(call)] = call.sequence + 1;  // numbers count from 0
+  const auto found = groups_.find(group);
+  if (found != groups_.end()) found->second.agreed[counter_of(call)] = call.sequence + 1;  // numbers count from 0
 }
 
 bool GroupActivity::is_agreed(int group, const Fingerprint& call) const {

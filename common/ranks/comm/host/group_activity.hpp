@@ -25,7 +25,9 @@ class GroupActivity {
   // As ControlPlane::note().
   void note(int group, const Fingerprint& call, CallStep step);
 
-  // All participants of `call` have posted the same.
+  // This rank posts a call of the group.
+  void on_posted(int group) { groups_.try_emplace(group); }
+  // All participants of `call` have posted the same. The answer may arrive after the group is forgotten.
   void on_agreed(int group, const Fingerprint& call);
   [[nodiscard]] bool is_agreed(int group, const Fingerprint& call) const;
 

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "comm/flight_recorder/flight_recorder.hpp"
 #include "comm/host/call_queue.hpp"
 #include "comm/host/device_staging.hpp"
 #include "comm/host/direct_collectives.hpp"
@@ -80,6 +81,7 @@ std::exception_ptr HostProcessGroup::run_messages(std::span<const Call> calls) n
   const auto begin_time = trace::Clock::now();
   for (const Call& call : calls) begin(call);
   const Call* current = &calls.front();
+  const Call* next_recv = current;  // recvs before it have got their data
   const auto check = [this] { throw_if_failed(); };
   std::exception_ptr error;
   try {
@@ -91,6 +93,7 @@ std::exception_ptr HostProcessGroup::run_messages(std::span<const Call> calls) n
     for (const Call& call : calls) {
       current = &call;
       if (call.collective == Collective::kRecv) messages_->receive_segments(call, call.root, bytes_of(call.values));
+      next_recv = current + 1;  // the next call
     }
     messages_->flush(*current);
     for (const Call& call : calls) {
@@ -104,6 +107,8 @@ std::exception_ptr HostProcessGroup::run_messages(std::span<const Call> calls) n
     record(call, begin_time);
     const std::exception_ptr of_call = finish(call, error && &call == current ? error : nullptr);
     if (of_call) seen = of_call;
+    const bool is_done = !error || (call.collective == Collective::kRecv && &call < next_recv);
+    if (!is_done && context().flight_recorder) context().flight_recorder->update(call.record, FlightState::kFailed);
   }
   return seen;
 }
@@ -163,14 +168,18 @@ void HostProcessGroup::record(const Call& call, std::chrono::steady_clock::time_
                    begin_time, trace::Clock::now());
 }
 
+void HostProcessGroup::require_movable(Device device) {
+  if (device.is_cpu()) return;
+  if (!staging_streams_) staging_streams_ = std::make_shared<StagingStreams>(device);
+  require(staging_streams_->to_host.device() == device, "this group works with memory of ",
+          staging_streams_->to_host.device().name(), ", not of ", device.name(), "; use one group per device");
+}
+
 // The copies to the host are issued at once, so that they overlap with the caller's next work.
 void HostProcessGroup::stage(Call& call) {
   const Buffer& any = call.parts.empty() ? call.values : call.parts.front();
   const Device device = any.device.is_cpu() ? call.input.device : any.device;
   if (device.is_cpu()) return;
-  if (!staging_streams_) staging_streams_ = std::make_shared<StagingStreams>(device);
-  require(staging_streams_->to_host.device() == device, "this group works with memory of ",
-          staging_streams_->to_host.device().name(), ", not of ", device.name(), "; use one group per device");
   const Stream& producer = call.stream != nullptr ? *call.stream : current_stream(device);
   call.staging = std::make_shared<DeviceStaging>(staging_streams_);
   using Content = DeviceStaging::Content;

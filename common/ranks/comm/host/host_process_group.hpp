@@ -64,7 +64,7 @@ class HostProcessGroup : public ProcessGroupBackend {
   Work do_issue(std::span<Call> calls, RunOn run_on) final;
   /// Device memory travels through pinned host memory: Work::wait() of such a call blocks the host as synchronize()
   /// does.
-  [[nodiscard]] bool supports(Device) const noexcept final { return true; }
+  void require_movable(Device device) final;
   void stage(Call& call);
   void do_abort() noexcept final;
 

@@ -14,6 +14,7 @@
 #include "base/log.hpp"
 #include "base/sha256.hpp"
 #include "launch/hosts/agent_link.hpp"
+#include "launch/hosts/own_pauses.hpp"
 #include "launch/hosts/roster/agent_roster.hpp"
 #include "launch/rank_environment.hpp"
 #include "net/frame_stream.hpp"
@@ -50,6 +51,7 @@ class AgentHub::Server {
   explicit Server(HubOptions options)
       : options_(std::move(options)),
         interval_(heartbeat_interval(options_.liveness)),
+        own_pauses_(options_.liveness),
         nonce_(make_token()),
         listener_(listening_address(options_.address), options_.token, {net::Role::kAgent, 0, -1, 0}),
         wake_up_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
@@ -109,6 +111,9 @@ class AgentHub::Server {
     ::poll(entries.data(), entries.size(), next.earliest(decision).poll_timeout_ms());
     eventfd_t ignored = 0;
     ::eventfd_read(wake_up_.get(), &ignored);
+    if (own_pauses_.note_step()) {
+      for (Connection& connection : connections_) connection.last_heard = Clock::now();
+    }
     // Connected agents come first, so that strangers who flood the listener cannot starve them.
     for (Connection& connection : connections_) serve_one(connection);
     for (net::AcceptedPeer& peer : listener_.advance()) {
@@ -123,7 +128,9 @@ class AgentHub::Server {
   void serve_one(Connection& connection) {
     if (connection.is_lost) return;
     try {
-      while (const auto frame = connection.stream.receive()) {
+      for (int count = 0; count < net::FrameStream::kMostPerTurn; ++count) {
+        const auto frame = connection.stream.receive();
+        if (!frame) break;
         connection.last_heard = Clock::now();
         const AgentMessage message = decode_agent_message(frame->payload);
         const bool is_farewell = roster_.is_refused(connection.agent) && !std::holds_alternative<JoinMessage>(message);
@@ -209,6 +216,7 @@ class AgentHub::Server {
 
   HubOptions options_;
   std::chrono::milliseconds interval_;
+  OwnPauses own_pauses_;
   std::string nonce_;
   net::GuardedListener listener_;
   UniqueFd wake_up_;

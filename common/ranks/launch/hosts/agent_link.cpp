@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "launch/hosts/own_pauses.hpp"
 #include "net/frame_stream.hpp"
 #include "net/handshake.hpp"
 
@@ -115,11 +116,13 @@ void AgentLink::connect_and_serve(const std::stop_token& stop) {
   const auto interval = heartbeat_interval(options_.liveness);
   Deadline next_heartbeat = Deadline::after(interval);
   Deadline silence = Deadline::after(options_.liveness);
+  OwnPauses own_pauses(options_.liveness);
   while (!stop.stop_requested()) {
     std::array<pollfd, 2> watched{{{stream->fd(), stream->poll_events(), 0}, {wake_up_.get(), POLLIN, 0}}};
     ::poll(watched.data(), watched.size(), next_heartbeat.earliest(silence).poll_timeout_ms());
+    const bool was_stopped = own_pauses.note_step();
     // Before anything is sent, which fails if the hub has sent its last message and has gone.
-    if (take_frames(*stream)) silence = Deadline::after(options_.liveness);
+    if (take_frames(*stream) || was_stopped) silence = Deadline::after(options_.liveness);
     if (silence.has_expired()) {
       throw TimeoutError(
           concat(hub_name_, " (", options_.hub.text(), ") is silent for ", format_seconds(options_.liveness)));

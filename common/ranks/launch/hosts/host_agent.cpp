@@ -16,6 +16,8 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "launch/hosts/agent_link.hpp"
+#include "launch/hosts/own_pauses.hpp"
 
 namespace lockstep::launch {
 namespace {
@@ -90,6 +92,7 @@ bool HostAgent::read_more() {
 
 void HostAgent::watch(const std::stop_token& stop, std::chrono::milliseconds liveness) noexcept try {
   Deadline silence = Deadline::after(liveness);
+  OwnPauses own_pauses(liveness);
   while (!stop.stop_requested()) {
     std::size_t end = 0;
     while ((end = bytes_.find('\n')) != std::string::npos) {
@@ -97,9 +100,11 @@ void HostAgent::watch(const std::stop_token& stop, std::chrono::milliseconds liv
       bytes_.erase(0, end + 1);  // with the line's end
     }
     std::array<pollfd, 2> watched{{{input_.get(), POLLIN, 0}, {wake_up_.get(), POLLIN, 0}}};
-    ::poll(watched.data(), watched.size(), silence.poll_timeout_ms());
-    if (watched[0].revents != 0) {
-      if (!read_more()) return hang_up("the launcher has gone");
+    const Deadline next_step = silence.earliest(Deadline::after(heartbeat_interval(liveness)));
+    ::poll(watched.data(), watched.size(), next_step.poll_timeout_ms());
+    const bool was_stopped = own_pauses.note_step();
+    if (watched[0].revents != 0 && !read_more()) return hang_up("the launcher has gone");
+    if (watched[0].revents != 0 || was_stopped) {
       silence = Deadline::after(liveness);
     } else if (silence.has_expired()) {
       return hang_up(concat("no sign of life of the launcher for ", format_seconds(liveness)));

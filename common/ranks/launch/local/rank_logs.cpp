@@ -37,10 +37,11 @@ std::string job_name(const std::string& program) {
 void RankLogs::begin_attempt(int attempt, int first_rank, int count) {
   files_.clear();
   attempt_ = attempt;
+  first_rank_ = first_rank;
   for (int local_rank = 0; local_rank < count; ++local_rank) {
     for (const OutputStream stream : kLoggedStreams) {
       if (!options_.tee.contains(local_rank, stream) && !options_.redirects.contains(local_rank, stream)) continue;
-      const fs::path folder = attempt_folder() / std::to_string(first_rank + local_rank);
+      const fs::path folder = rank_folder(local_rank);
       std::error_code error;
       fs::create_directories(folder, error);
       if (error) throw IoError(concat("--log-dir: cannot make ", folder.string()), error.value());
@@ -56,7 +57,7 @@ void RankLogs::begin_attempt(int attempt, int first_rank, int count) {
 void RankLogs::write(int local_rank, OutputStream stream, std::string_view bytes) noexcept try {
   const auto file = files_.find({local_rank, stream});
   if (file == files_.end()) return;
-  write_all(file->second.get(), bytes, attempt_folder() / file_name(stream));
+  write_all(file->second.get(), bytes, rank_folder(local_rank) / file_name(stream));
 } catch (const std::exception& error) {
   if (!std::exchange(has_failed_, true)) Logger("lockstep").warning(concat("output of ranks is lost: ", error.what()));
 }
@@ -66,5 +67,9 @@ bool RankLogs::is_shown(int local_rank, OutputStream stream) const noexcept {
 }
 
 fs::path RankLogs::attempt_folder() const { return job_folder() / concat("attempt_", attempt_); }
+
+fs::path RankLogs::rank_folder(int local_rank) const {
+  return attempt_folder() / std::to_string(first_rank_ + local_rank);
+}
 
 }  // namespace lockstep::launch

@@ -49,8 +49,11 @@ class RankLogs {
   [[nodiscard]] std::filesystem::path job_folder() const { return options_.folder / options_.job; }
 
  private:
+  [[nodiscard]] std::filesystem::path rank_folder(int local_rank) const;
+
   LogOptions options_;
   int attempt_ = 0;
+  int first_rank_ = 0;
   std::map<std::pair<int, OutputStream>, UniqueFd> files_;
   bool has_failed_ = false;
 };
