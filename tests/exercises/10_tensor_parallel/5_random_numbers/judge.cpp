@@ -114,7 +114,7 @@ struct Call {
   Numbers samples = {};
   std::int64_t positions = 1, width = 1;
   int rank = 0, ranks = 1;
-  std::int64_t seed = 1, step = 3, layer = 2;
+  std::int64_t seed = 2, step = 4, layer = 6;  // even: adding 1 to any of them changes a sum and an XOR alike
 };
 
 // Values that differ from one element to the next. Each of them can be divided by 1/2 or 1/4 exactly.
@@ -215,24 +215,41 @@ void check_share(Check& check, const Values& values, double probability) {
                "the probability is that of dropping an element");
 }
 
+// Each sample's elements from the second on, and its first one at the end.
+Values from_second(Values values, std::int64_t per_sample) {
+  for (auto begin = values.begin(); begin != values.end(); begin += per_sample)
+    std::rotate(begin, begin + 1, begin + per_sample);
+  return values;
+}
+
 // The tensor on one rank: how much is dropped, and on what it depends.
 void check_whole(Check& check, const Call& call) {
-  std::vector<Call> calls(7, call);
+  std::vector<Call> calls(8, call);
   calls[2].step += 1;
   calls[3].layer += 1;
   calls[4].seed += 1;
   for (std::int64_t& sample : calls[5].samples) sample += 1000;
   std::ranges::reverse(calls[6].samples);
+  for (std::int64_t& sample : calls[7].samples) sample += 1;
   const std::vector<Values> results = dropped(check, calls, 0.5);
   for (std::size_t i = 0; i < calls.size(); ++i) check_values(check, calls[i], results[i], 0.5F);
   check.expect(results[0] == results[1], "the same call drops different elements the second time",
                "nothing may depend on calls before: backward and recomputation call it again");
   check_share(check, results[0], 0.5);
   constexpr std::array<const char*, 4> kOthers = {"two steps", "two layers", "two seeds", "other samples"};
+  constexpr std::array<const char*, 3> kNext = {"the next step", "the next layer", "the next seed"};
   for (std::size_t i = 0; i < kOthers.size(); ++i)
     check_independent(check, agreement(results[0], results[i + 2]), concat("the masks of ", kOthers[i]),
                       "mix in all numbers on which a mask depends");
+  for (std::size_t a = 0; a < kNext.size(); ++a)
+    for (std::size_t b = a + 1; b < kNext.size(); ++b)
+      check_independent(check, agreement(results[a + 2], results[b + 2]),
+                        concat("the masks of ", kNext[a], " and of ", kNext[b]),
+                        "mix in the numbers one after another: sums of them collide");
   const std::int64_t per_sample = sample_count(call);
+  check_independent(check, agreement(from_second(results[0], per_sample), results[7]),
+                    "the masks of samples n and n + 1, the first one moved by an element,",
+                    "mix in the sample's number, then the element's place: sums of them collide");
   check_distance(check, results[0], per_sample, "samples");
   if (call.cut == Cut::kHeads) check_distance(check, results[0], call.positions * call.positions, "heads");
   check_distance(check, results[0], call.cut == Cut::kHeads ? call.positions : call.width, "positions");

@@ -47,6 +47,10 @@ constexpr Mistake kMistakes[] = {
      "Backward and recomputation need the same mask: compute it from what the element is."},
     {"mask_without_step", "a mask does not depend on the step", "Mix in the step."},
     {"mask_without_layer", "a mask does not depend on the layer", "Mix in the layer."},
+    {"mask_by_sums", "seed, step and layer are added up for a mask, and some sums are equal",
+     "Layer 1 in step 0 is not layer 0 in step 1: mix them in one after another."},
+    {"sample_and_place_added", "the sample's number and the element's place are added up, and some sums are equal",
+     "Element 1 of sample 4 is not element 0 of sample 5: mix them in one after the other."},
     {"same_for_each_head", "all heads of a sample have the same mask", "The place is that in [H, T, T]."},
     {"sample_in_batch", "a mask depends on the sample's place in the batch and not on its number",
      "part.samples has the numbers."},
@@ -150,13 +154,16 @@ void drop_part(std::span<float> elements, const Dropout& dropout, const Part& pa
   static std::int64_t calls = 0;
   std::uint64_t key = mixed(dropout.seed, is_mistake("mask_without_step") ? 0 : dropout.step);
   key = mixed(key, is_mistake("mask_without_layer") ? 0 : dropout.layer);
+  if (is_mistake("mask_by_sums")) key = dropout.seed + static_cast<std::uint64_t>(dropout.step + dropout.layer);
   if (is_mistake("rank_in_mask") && part.cut == Cut::kNothing) key = mixed(key, part.rank);
   if (is_mistake("mask_goes_on")) key = mixed(key, ++calls);
   const std::int64_t count = std::ssize(elements);
   for (std::int64_t i = 0; i < count; ++i) {
     const auto [sample, place] = element_of(part, i, count);
     const std::int64_t number = is_mistake("sample_in_batch") ? sample : part.samples[static_cast<std::size_t>(sample)];
-    const float uniform = uniform_float(static_cast<std::uint32_t>(mixed(mixed(key, number), place)));
+    const std::uint64_t random =
+        is_mistake("sample_and_place_added") ? mixed(key, number + place) : mixed(mixed(key, number), place);
+    const float uniform = uniform_float(static_cast<std::uint32_t>(random));
     const float probability = is_mistake("keeps_the_dropped") ? 1 - dropout.probability : dropout.probability;
     float& element = elements[static_cast<std::size_t>(i)];
     if (uniform < probability) {
