@@ -42,6 +42,7 @@ struct WrongLoss {
   Target loss_target = Target::kRight, gradient_target = Target::kRight;
   Mean loss_mean = Mean::kRight, gradient_mean = Mean::kRight;
   Ignored ignored = Ignored::kRight;
+  bool own_exponentials = false;  // in the gradient: relative to the rank's own maximum
 };
 
 inline constexpr WrongLoss kWrongLosses[] = {
@@ -77,6 +78,10 @@ inline constexpr WrongLoss kWrongLosses[] = {
      .gradient_mean = WrongLoss::Mean::kSum},
     {.what = "the gradient is not divided by the number of rows that count", .gradient_mean = WrongLoss::Mean::kSum},
     {.what = "the gradient is divided by the number of ranks", .gradient_mean = WrongLoss::Mean::kByRanks},
+    {.what =
+         "the gradient is made of exponentials that are relative to the rank's own maximum, divided by a sum that is "
+         "relative to the row's",
+     .own_exponentials = true},
     {.what = "ignored rows have a gradient", .ignored = WrongLoss::Ignored::kHasGradient},
     {.what = "ignored rows count as rows with target 0", .ignored = WrongLoss::Ignored::kIsFirstColumn},
 };
@@ -183,9 +188,10 @@ class LossReference {
       if (!is_ignored)
         result.loss += (std::log(all.sum) + all.maximum - target_logit(row, rank)) / divisor(wrong_.loss_mean);
       const std::size_t begin = row * static_cast<std::size_t>(columns);
+      const double relative_to = wrong_.own_exponentials ? maximum(row, first, first + columns) : all.maximum;
       for (std::int64_t j = 0; j < columns; ++j)
         result.gradient[begin + static_cast<std::size_t>(j)] +=
-            std::exp(static_cast<double>(logits_.at(row, first + j)) - all.maximum) / all.sum /
+            std::exp(static_cast<double>(logits_.at(row, first + j)) - relative_to) / all.sum /
             divisor(wrong_.gradient_mean);
       const std::int64_t target = is_ignored ? -1 : own_target(row, rank, wrong_.gradient_target);
       if (target >= 0 && wrong_.gradient_target != Target::kMissing)
