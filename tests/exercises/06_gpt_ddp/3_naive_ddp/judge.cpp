@@ -68,10 +68,12 @@ std::string explain(double got, double expected, const Model& model, std::size_t
   if (users < model.world_size && got * users == expected * model.world_size)
     return concat("that is the sum divided by the number of ranks that have a gradient (", users,
                   "); ranks without one count too");
-  for (int others = 1; others <= model.world_size - static_cast<int>(users); ++others)
-    if (Tolerance{.relative = 1e-5}.accepts(got,
-                                            expected + static_cast<double>(model.stale) * others / model.world_size))
-      return "it contains old numbers of a rank without a gradient, which counts as zeros";
+  bool has_old_numbers = std::isinf(got);
+  for (int others = 1; std::isfinite(model.stale) && others <= model.world_size - static_cast<int>(users); ++others)
+    has_old_numbers =
+        has_old_numbers || Tolerance{.relative = 1e-5}.accepts(
+                               got, expected + static_cast<double>(model.stale) * others / model.world_size);
+  if (has_old_numbers) return "it contains old numbers of a rank without a gradient, which counts as zeros";
   return explain_mean(got, expected, model.world_size);
 }
 
