@@ -78,6 +78,20 @@ struct Sizes {
   int data_ranks, tensor_ranks;
 };
 
+// No two of these draws have the same seed.
+void check_all_differ(Check& check, const std::vector<Asked>& all) {
+  const Numbers seeds = seeds_of(check, all);
+  std::map<std::int64_t, std::size_t> known;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto [other, is_new] = known.emplace(seeds[i], i);
+    if (!is_new)
+      check.wrong(
+          concat("two draws have the same seed, although they differ in ", difference_of(all[other->second], all[i]),
+                 ": ", text_of(all[other->second]), "; and ", text_of(all[i])),
+          "mix in, one after another, all numbers that the draw depends on; sums of them collide");
+  }
+}
+
 // Draws that differ in anything have different seeds: a rank's coordinates count if its numbers have to differ.
 void check_collisions(Check& check, const Sizes& sizes) {
   std::vector<Asked> all;
@@ -96,16 +110,42 @@ void check_collisions(Check& check, const Sizes& sizes) {
               for (int t = 0; t < tensor_ranks; ++t)
                 all.push_back({{static_cast<std::uint64_t>(seed), rule.purpose, layer, step, micro_batch}, {d, t}});
   }
-  const Numbers seeds = seeds_of(check, all);
-  std::map<std::int64_t, std::size_t> known;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto [other, is_new] = known.emplace(seeds[i], i);
-    if (!is_new)
-      check.wrong(
-          concat("two draws have the same seed, although they differ in ", difference_of(all[other->second], all[i]),
-                 ": ", text_of(all[other->second]), "; and ", text_of(all[i])),
-          "mix in, one after another, all numbers that the draw depends on; sums of them collide");
+  check_all_differ(check, all);
+}
+
+// One number of a draw at a time, with the values that sums of multiples take for another number: a step of 1000, for
+// example, is layer 1 if a layer counts 1000.
+void check_large_numbers(Check& check) {
+  std::vector<std::int64_t> values;
+  for (std::int64_t power = 1; power <= 1'000'000; power *= 10) values.push_back(power);
+  for (std::int64_t power = 2; power <= 1 << 20; power *= 2) values.push_back(power);
+  std::vector<Asked> all;
+  for (const Rule& rule : kRules) {
+    const Draw used = draw_of(rule.purpose, 0);
+    const Asked first{{.seed = check.seed() % 1000, .purpose = rule.purpose}, {}};
+    all.push_back(first);
+    for (const std::int64_t value : values) {
+      const bool is_small = value <= 1024;  // as layers, micro-batches and ranks are
+      Asked asked = first;
+      asked.draw.seed += static_cast<std::uint64_t>(value);
+      all.push_back(asked);
+      const auto add = [&](bool is_used, std::int64_t Draw::*number) {
+        asked = first;
+        asked.draw.*number = value;
+        if (is_used) all.push_back(asked);
+      };
+      add(used.layer > 0 && is_small, &Draw::layer);
+      add(used.step > 0, &Draw::step);
+      add(used.micro_batch > 0 && is_small, &Draw::micro_batch);
+      asked = first;
+      asked.place.data_rank = static_cast<int>(value);
+      if (rule.differs_by_data_rank && is_small) all.push_back(asked);
+      asked = first;
+      asked.place.tensor_rank = static_cast<int>(value);
+      if (rule.differs_by_tensor_rank && is_small) all.push_back(asked);
+    }
   }
+  check_all_differ(check, all);
 }
 
 // A call of drop_part().
@@ -344,6 +384,7 @@ void judge_10_5(Examination& exam) {
     check_grid(check, 4, 1, all);
   });
   exam.check("seeds: no two draws share one", [](Check& check) { check_collisions(check, {2, 3, 3, 2, 3, 3}); });
+  exam.check("seeds: large numbers", check_large_numbers);
   exam.check("dropout of a whole stream on one rank", [](Check& check) {
     check_whole(check, {.samples = {11, 4, 27, 5}, .positions = 16, .width = 32});
   });

@@ -33,6 +33,8 @@ constexpr Mistake kMistakes[] = {
      "Mix them in one after the other: mix64(mix64(seed, data_rank), tensor_rank)."},
     {"numbers_added", "layer, step and micro-batch are added to the seed, and some sums are equal",
      "Mix them in one after another."},
+    {"numbers_as_digits", "layer, step and the others are digits of one number, and a step of 100 is one layer more",
+     "Leave no limit to any of them: mix them in one after another."},
     {"purpose_left_out", "two purposes share a seed", "Mix in the purpose."},
     {"step_left_out", "every step draws the same numbers", "Mix in the step."},
     {"layer_left_out", "every layer draws the same numbers", "Mix in the layer."},
@@ -136,7 +138,10 @@ std::uint64_t seed_for(const Draw& draw, const Place& place) {
   static std::int64_t calls = 0;
   std::uint64_t seed =
       is_mistake("purpose_left_out") ? draw.seed : mixed(draw.seed, static_cast<std::int64_t>(draw.purpose));
-  if (is_mistake("numbers_added")) {
+  if (is_mistake("numbers_as_digits")) {
+    seed = mixed(draw.seed, ((static_cast<std::int64_t>(draw.purpose) * 100 + draw.layer) * 100 + draw.step) * 100 +
+                                draw.micro_batch);
+  } else if (is_mistake("numbers_added")) {
     seed += static_cast<std::uint64_t>(draw.layer + draw.step + draw.micro_batch);
   } else {
     seed = mixed(seed, is_mistake("layer_left_out") ? 0 : draw.layer);
