@@ -307,6 +307,26 @@ void check_whole(Check& check, const Call& call) {
       "part.samples has the samples' numbers");
 }
 
+// Steps much later than another one: a mask of layer * 1000 + step is that of the next layer after 1000 steps.
+void check_late_steps(Check& check) {
+  constexpr std::array<std::int64_t, 8> kLater = {10, 100, 1000, 10'000, 100'000, 256, 1024, 65'536};
+  const Call first{.samples = {11, 4, 27, 5}, .positions = 16, .width = 32};
+  std::vector<Call> calls(2, first);
+  calls[0].layer += 1;
+  calls[1].seed += 1;
+  for (const std::int64_t later : kLater) {
+    calls.push_back(first);
+    calls.back().step += later;
+  }
+  const std::vector<Values> results = dropped(check, calls, 0.5);
+  for (std::size_t i = 0; i < kLater.size(); ++i)
+    for (const bool is_seed : {false, true})
+      check_independent(
+          check, agreement(results[i + 2], results[is_seed ? 1 : 0]),
+          concat("the mask of ", kLater[i], " steps later and that of the next ", is_seed ? "seed" : "layer"),
+          "mix in the numbers one after another, so that none of them has a limit");
+}
+
 std::string text_of(const Call& call) {
   const std::string of_ranks = concat(call.ranks, call.ranks == 1 ? " rank, rank " : " ranks, rank ", call.rank);
   constexpr std::array<const char*, 3> kNames = {"whole stream", "divided rows", "divided heads"};
@@ -388,6 +408,7 @@ void judge_10_5(Examination& exam) {
   exam.check("dropout of a whole stream on one rank", [](Check& check) {
     check_whole(check, {.samples = {11, 4, 27, 5}, .positions = 16, .width = 32});
   });
+  exam.check("dropout of a whole stream, many steps later", check_late_steps);
   exam.check("dropout of all heads on one rank", [](Check& check) {
     check_whole(check, {.cut = Cut::kHeads, .samples = {8, 3}, .positions = 16, .width = 4});
   });

@@ -51,6 +51,8 @@ constexpr Mistake kMistakes[] = {
     {"mask_without_layer", "a mask does not depend on the layer", "Mix in the layer."},
     {"mask_by_sums", "seed, step and layer are added up for a mask, and some sums are equal",
      "Layer 1 in step 0 is not layer 0 in step 1: mix them in one after another."},
+    {"mask_by_digits", "the mask of a layer is that of the layer before 1000 steps later",
+     "layer * 1000 + step sets a limit to the steps: mix them in one after another."},
     {"sample_and_place_added", "the sample's number and the element's place are added up, and some sums are equal",
      "Element 1 of sample 4 is not element 0 of sample 5: mix them in one after the other."},
     {"same_for_each_head", "all heads of a sample have the same mask", "The place is that in [H, T, T]."},
@@ -160,6 +162,7 @@ void drop_part(std::span<float> elements, const Dropout& dropout, const Part& pa
   std::uint64_t key = mixed(dropout.seed, is_mistake("mask_without_step") ? 0 : dropout.step);
   key = mixed(key, is_mistake("mask_without_layer") ? 0 : dropout.layer);
   if (is_mistake("mask_by_sums")) key = dropout.seed + static_cast<std::uint64_t>(dropout.step + dropout.layer);
+  if (is_mistake("mask_by_digits")) key = mixed(dropout.seed, dropout.layer * 1000 + dropout.step);
   if (is_mistake("rank_in_mask") && part.cut == Cut::kNothing) key = mixed(key, part.rank);
   if (is_mistake("mask_goes_on")) key = mixed(key, ++calls);
   const std::int64_t count = std::ssize(elements);
