@@ -63,7 +63,9 @@ void check_flags(Check& check, const Outcome& outcome, const Model& model, int r
 std::string explain(double got, double expected, const Model& model, std::size_t parameter) {
   if (std::isnan(got))
     return "0 times infinity is NaN: the old numbers of a rank without a gradient are not read, whatever they are";
-  if (got == 0) return "no rank's number is in it: is it read from its own place in the vector?";
+  if (got == 0)
+    return "no rank's number is in it: is it read from its own place in the vector, or multiplied by a quotient of two "
+           "integers, which is 0?";
   const auto users = static_cast<double>(model.users[parameter].size());
   if (users < model.world_size && got * users == expected * model.world_size)
     return concat("that is the sum divided by the number of ranks that have a gradient (", users,
