@@ -61,7 +61,7 @@ void check_flags(Check& check, const Outcome& outcome, const Model& model, int r
 }
 
 std::string explain(double got, double expected, const Model& model, std::size_t parameter) {
-  if (std::isnan(got))
+  if (std::isnan(got) && std::isinf(model.stale))
     return "0 times infinity is NaN: the old numbers of a rank without a gradient are not read, whatever they are";
   if (got == 0)
     return "no rank's number is in it: is it read from its own place in the vector, or multiplied by a quotient of two "
