@@ -327,6 +327,18 @@ void check_late_steps(Check& check) {
           "mix in the numbers one after another, so that none of them has a limit");
 }
 
+// Samples with many elements: a mask of sample * 1000 + place is that of the next sample after 1000 elements.
+void check_long_samples(Check& check) {
+  constexpr std::array<std::int64_t, 6> kFurther = {1000, 1024, 4096, 10'000, 65'536, 100'000};
+  const Call call{.samples = {4, 5}, .positions = 512, .width = 256};
+  const Values values = dropped(check, {call}, 0.5).front();
+  const auto next_sample = values.begin() + sample_count(call);
+  for (const std::int64_t further : kFurther)
+    check_independent(check, agreement({values.begin() + further, next_sample}, {next_sample, values.end()}),
+                      concat("the mask of a sample from element ", further, " on and that of the next sample"),
+                      "mix in the sample's number, then the element's place, so that neither has a limit");
+}
+
 std::string text_of(const Call& call) {
   const std::string of_ranks = concat(call.ranks, call.ranks == 1 ? " rank, rank " : " ranks, rank ", call.rank);
   constexpr std::array<const char*, 3> kNames = {"whole stream", "divided rows", "divided heads"};
@@ -409,6 +421,7 @@ void judge_10_5(Examination& exam) {
     check_whole(check, {.samples = {11, 4, 27, 5}, .positions = 16, .width = 32});
   });
   exam.check("dropout of a whole stream, many steps later", check_late_steps);
+  exam.check("dropout of long samples", check_long_samples);
   exam.check("dropout of all heads on one rank", [](Check& check) {
     check_whole(check, {.cut = Cut::kHeads, .samples = {8, 3}, .positions = 16, .width = 4});
   });

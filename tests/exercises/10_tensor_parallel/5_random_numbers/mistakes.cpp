@@ -55,6 +55,8 @@ constexpr Mistake kMistakes[] = {
      "layer * 1000 + step sets a limit to the steps: mix them in one after another."},
     {"sample_and_place_added", "the sample's number and the element's place are added up, and some sums are equal",
      "Element 1 of sample 4 is not element 0 of sample 5: mix them in one after the other."},
+    {"places_have_a_limit", "element 65536 of a sample has the mask of element 0 of the next one",
+     "sample * 65536 + place sets a limit to the places: mix them in one after the other."},
     {"same_for_each_head", "all heads of a sample have the same mask", "The place is that in [H, T, T]."},
     {"sample_in_batch", "a mask depends on the sample's place in the batch and not on its number",
      "part.samples has the numbers."},
@@ -169,8 +171,9 @@ void drop_part(std::span<float> elements, const Dropout& dropout, const Part& pa
   for (std::int64_t i = 0; i < count; ++i) {
     const auto [sample, place] = element_of(part, i, count);
     const std::int64_t number = is_mistake("sample_in_batch") ? sample : part.samples[static_cast<std::size_t>(sample)];
-    const std::uint64_t random =
-        is_mistake("sample_and_place_added") ? mixed(key, number + place) : mixed(mixed(key, number), place);
+    std::uint64_t random = mixed(mixed(key, number), place);
+    if (is_mistake("sample_and_place_added")) random = mixed(key, number + place);
+    if (is_mistake("places_have_a_limit")) random = mixed(key, number * 65536 + place);
     const float uniform = uniform_float(static_cast<std::uint32_t>(random));
     const float probability = is_mistake("keeps_the_dropped") ? 1 - dropout.probability : dropout.probability;
     float& element = elements[static_cast<std::size_t>(i)];
