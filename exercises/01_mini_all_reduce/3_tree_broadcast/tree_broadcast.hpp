@@ -17,8 +17,7 @@ using star::Place;
 /// @param values  The same count on all ranks, may be empty; only the root's are read.
 /// @param root    The rank that has the values; the same on all ranks, in [0, world_size).
 /// @param place   Where this rank is. Call place.link(peer) right before you send or receive: the judge sees the order
-/// of
-///                these calls, and counts the rounds. With one rank there is nothing to do.
+///                of these calls, and counts the rounds. With one rank there is nothing to do.
 /// @cost  ceil(log2 world_size) rounds. Every rank but the root receives `values` once, so world_size - 1 messages in
 ///        all; the root sends the most of them, one in each round.
 /// @source Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH", 2005,

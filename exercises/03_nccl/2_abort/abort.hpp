@@ -13,8 +13,7 @@ namespace lockstep::nccl {
 /// collective.
 ///
 /// @param communicator  Of which the collective is. Still usable when this returns; gone when it throws, for it has
-/// been
-///                      aborted then: exactly one call of ncclCommAbort().
+///                      been aborted then: exactly one call of ncclCommAbort().
 /// @param done          Recorded in the stream behind the collective. cudaEventQuery(done) says whether it has happened
 ///                      (cudaSuccess) or not yet (cudaErrorNotReady).
 /// @param deadline      By which the collective should be done. A finished collective counts as done, however late it

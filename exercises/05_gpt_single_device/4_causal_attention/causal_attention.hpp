@@ -54,8 +54,7 @@ inline void add_scaled(std::span<float> to, float factor, std::span<const float>
 ///     out[i]            = sum of probability[i, j] * value[j] over j <= i
 ///
 /// @param out          [T, D], overwritten.
-/// @param log_sum_exp  [T], written: the logarithm of the sum of exp(score[i, k]). Finite even if a score is so
-/// large
+/// @param log_sum_exp  [T], written: the logarithm of the sum of exp(score[i, k]). Finite even if a score is so large
 ///                     that its exponential is not.
 /// @param in           T is at least 1.
 void head_forward(const HeadRows<float>& out, std::span<float> log_sum_exp, const HeadInputs<const float>& in);

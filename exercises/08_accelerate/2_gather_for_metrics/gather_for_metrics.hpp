@@ -27,8 +27,7 @@ struct EvaluationBatch {
 /// each sample once.
 ///
 /// @param own    This rank's predictions [n], one for each row of its batch. If the samples do not come out even,
-/// one
-///               of two things has happened to the last batch: samples were repeated, at the positions from
+///               one of two things has happened to the last batch: samples were repeated, at the positions from
 ///               sample_count on, until all ranks had equally many rows; or high ranks have one row less, perhaps none.
 /// @param batch  The same on all ranks.
 /// @param group  All ranks call this function together.

@@ -19,8 +19,7 @@ using exercise::Collectives;
 ///
 /// @param input  float32, the same values on all ranks. Not changed.
 /// @return       The same values. Its backward gives `input` the sum of all ranks' gradients, the same on all ranks,
-/// and
-///               changes nobody else's gradient.
+///               and changes nobody else's gradient.
 /// @pre   `group` lives until backward has passed. All ranks call this in the same order.
 /// @cost  Forward nothing, backward one all-reduce of the gradient.
 [[nodiscard]] Variable copy_to_ranks(const Variable& input, Collectives& group);

@@ -44,8 +44,7 @@ struct CollectiveCounts {
 ///
 /// With Rows::kDivided, also of [R, C] in all:
 /// - Each half and the head begin with gather_rows(): an all-gather in forward, a reduce-scatter in backward. A half
-/// does
-///   not keep the gathered rows: backward gathers them once more. The head keeps them, because its backward follows.
+///   does not keep the gathered rows: backward gathers them once more. The head keeps them, since its backward follows.
 /// - Each half and the embedding end with scatter_sum(): a reduce-scatter in forward, an all-gather in backward.
 /// - Once a step, after the last micro-batch, one all-reduce sums the gradients of all norms: two in each block and one
 ///   after the last, each with a weight and a bias of C elements.

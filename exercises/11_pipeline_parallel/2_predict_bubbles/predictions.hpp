@@ -42,8 +42,7 @@ struct PipelineRun {
 /// - After a forward pass the output, [R, C], goes to the next rank, unless this is the last one.
 /// - After a backward pass the gradient of the input, [R, C], goes to the rank before, unless this is the first one.
 /// - The last rank needs the token table, [V, C], which the first one owns. Once a step, if there are several ranks,
-/// the
-///   first one sends its values to the last one, and the last one sends the gradient of all micro-batches back.
+///   the first one sends its values to the last one, and the last one sends the gradient of all micro-batches back.
 [[nodiscard]] std::int64_t bytes_sent(const PipelineRun& run, std::int64_t rank);
 
 }  // namespace lockstep::pipeline

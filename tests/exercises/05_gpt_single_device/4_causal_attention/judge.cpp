@@ -209,6 +209,13 @@ Case with_low_scores() {
   return {1, 3, 2, 1, {10, 10, -14, -14, 1, 2, 10, 10, -21, -21, 3, 4, 10, 10, -14, -15, 5, 6}};
 }
 
+// The scores of a position, 14 and 28 and 297, rise so steeply that the exponentials of the first ones are 0 relative
+// to a score that the position does not see.
+Case with_rising_scores() { return {1, 3, 2, 1, {10, 10, 1, 1, 1, 2, 10, 10, 2, 2, 3, 4, 10, 10, 21, 21, 5, 6}}; }
+
+// Position 0 has the score 297, and position 1 has 0 and 0.7.
+Case with_small_scores_after_large() { return {1, 2, 2, 1, {10, 10, 21, 21, 1, 2, 0.5, -0.5, 1, -1, 3, 4}}; }
+
 Case random_case(std::uint64_t seed, std::size_t samples, std::size_t length, std::size_t channels, std::size_t heads,
                  float scale = 1.5F) {
   Case made{samples, length, channels, heads, random_floats(seed, 0, samples * length * 3 * channels)};
@@ -235,6 +242,10 @@ void judge_05_4(Examination& exam) {
   });
   exam.check("forward: two samples with three heads",
              [](Check& check) { check_forward(check, random_case(check.seed(), 2, 6, 12, 3)); });
+  exam.check("forward: each row's own largest score counts", [](Check& check) {
+    check_forward(check, with_rising_scores());
+    check_forward(check, with_small_scores_after_large());
+  });
   exam.check("forward: scores in the hundreds",
              [](Check& check) { check_forward(check, random_case(check.seed(), 1, 5, 4, 1, 20)); });
   exam.check("forward: all scores far below 0", [](Check& check) { check_forward(check, with_low_scores()); });
@@ -243,6 +254,10 @@ void judge_05_4(Examination& exam) {
   });
   exam.check("backward: two positions, one number each", [](Check& check) {
     check_backward(check, decodable(2, 1), {1, 0.5});
+  });
+  // Queries and keys for which floats hold the scores exactly: what they round would show in the probabilities.
+  exam.check("backward: scores of 800", [](Check& check) {
+    check_backward(check, {1, 2, 1, 1, {1600, 0.5, 1, 1600, 0.5 + 1.0F / 2048, 3}}, {1, 0.125});
   });
   exam.check("backward: rows of 4 numbers", [](Check& check) { check_random_backward(check, 1, 5, 4, 1); });
   exam.check("backward: two samples with three heads", [](Check& check) { check_random_backward(check, 2, 4, 6, 3); });

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "05_gpt_single_device/4_causal_attention/causal_attention.hpp"
@@ -25,6 +26,8 @@ constexpr Mistake kMistakes[] = {
      "log(sum of exp(score)) = largest + log(sum of exp(score - largest))."},
     {"no_mean_in_softmax", "the gradient of a score is probability * d probability, without subtracting M",
      "The probabilities add up to 1: raising one score lowers the other probabilities."},
+    {"no_maximum_in_backward", "exp(score) is divided by exp(log_sum_exp), and both are infinite for large scores",
+     "Subtract first: the probability is exp(score - log_sum_exp)."},
     {"backward_without_scale", "the factor 1 / sqrt(D) is missing in the gradients of query and key",
      "score = scale * (query . key): what is its derivative by the query?"},
     {"key_of_itself", "the gradient of the key goes to position i instead of j",
@@ -33,6 +36,10 @@ constexpr Mistake kMistakes[] = {
      "Many positions look at the same key and value: their contributions add up."},
     {"maximum_from_zero", "the search for the largest score begins with 0, so scores below 0 have no largest one",
      "Begin with the first score of the row, or with minus infinity."},
+    {"maximum_of_all_keys", "the largest score is looked for among later positions, too",
+     "Relative to a score that does not count, all exponentials of a row can be 0: look at j <= i only."},
+    {"maximum_goes_on", "the largest score of the rows before is taken for that of a row whose own is smaller",
+     "Each row has a maximum of its own: let the search begin anew in the loop over i."},
     {"adds_to_output", "rows of the output are added to the numbers that were in the buffer before",
      "add_scaled() adds: fill the row with zeros first."},
     {"adds_to_gradients", "the gradients are added to the numbers that were in the buffer before",
@@ -68,6 +75,7 @@ std::size_t seen_by(std::size_t i, std::size_t length) {
 
 void head_forward(const HeadRows<float>& out, std::span<float> log_sum_exp, const HeadInputs<const float>& in) {
   const std::size_t length = in.query.length();
+  float largest_so_far = -std::numeric_limits<float>::infinity();
   for (std::size_t i = 0; i < length; ++i) {
     const std::size_t seen = seen_by(i, length);
     std::vector<float> weights(is_mistake("masks_after_softmax") ? length : seen);
@@ -76,6 +84,10 @@ void head_forward(const HeadRows<float>& out, std::span<float> log_sum_exp, cons
     float largest = 0, sum = 0;
     if (!weights.empty() && !is_mistake("no_maximum")) largest = *std::max_element(weights.begin(), weights.end());
     if (is_mistake("maximum_from_zero")) largest = std::max(largest, 0.0F);
+    for (std::size_t j = 0; j < length && is_mistake("maximum_of_all_keys"); ++j)
+      largest = std::max(largest, scale_of(in) * dot(in.query.row(i), in.key.row(j)));
+    largest_so_far = std::max(largest_so_far, largest);
+    if (is_mistake("maximum_goes_on")) largest = largest_so_far;
     for (float& weight : weights) sum += weight = std::exp(weight - largest);
     log_sum_exp[i] = std::log(sum) + (is_mistake("log_sum_exp_of_differences") ? 0 : largest);
     if (!is_mistake("adds_to_output")) std::ranges::fill(out.row(i), 0.0F);
@@ -94,7 +106,9 @@ void head_backward(const HeadInputs<float>& gradient, const HeadRows<const float
     const auto d_out = out_gradient.row(i);
     const float mean = is_mistake("no_mean_in_softmax") ? 0 : dot(d_out, out.row(i));
     for (std::size_t j = 0; j < seen_by(i, length); ++j) {
-      const float probability = std::exp(score_scale * dot(in.query.row(i), in.key.row(j)) - log_sum_exp[i]);
+      const float score = score_scale * dot(in.query.row(i), in.key.row(j));
+      const float probability = is_mistake("no_maximum_in_backward") ? std::exp(score) / std::exp(log_sum_exp[i])
+                                                                     : std::exp(score - log_sum_exp[i]);
       const float d_score = probability * (dot(d_out, in.value.row(j)) - mean);
       const std::span<float> d_value = gradient.value.row(j);
       const std::span<float> d_key = gradient.key.row(is_mistake("key_of_itself") ? i : j);

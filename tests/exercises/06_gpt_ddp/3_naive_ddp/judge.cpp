@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 
 #include "../../require_awaited.hpp"
@@ -16,6 +18,7 @@ struct Model {
   std::vector<std::int64_t> counts;
   std::vector<std::vector<int>> users;  // by parameter: ranks
   int world_size = 1;
+  float stale = kStale;
 
   [[nodiscard]] bool is_user(std::size_t parameter, int rank) const {
     return std::ranges::find(users[parameter], rank) != users[parameter].end();
@@ -36,7 +39,7 @@ nlohmann::json question_of(const Model& model, int rank, const Element& element)
   for (std::size_t p = 0; p < model.counts.size(); ++p) {
     has_gradient.push_back(model.is_user(p, rank) ? 1 : 0);
     for (std::int64_t i = 0; i < model.counts[p]; ++i)
-      values.push_back(model.is_user(p, rank) ? element(p, i) : kStale);
+      values.push_back(model.is_user(p, rank) ? element(p, i) : model.stale);
   }
   return {{"values", to_message(std::span<const float>(values))},
           {"counts", to_message(std::span<const std::int64_t>(model.counts))},
@@ -58,13 +61,21 @@ void check_flags(Check& check, const Outcome& outcome, const Model& model, int r
 }
 
 std::string explain(double got, double expected, const Model& model, std::size_t parameter) {
-  if (got == 0) return "no rank's number is in it: is it read from its own place in the vector?";
+  if (std::isnan(got) && std::isinf(model.stale))
+    return "0 times infinity is NaN: the old numbers of a rank without a gradient are not read, whatever they are";
+  if (got == 0)
+    return "no rank's number is in it: is it read from its own place in the vector, or multiplied by a quotient of two "
+           "integers, which is 0?";
   const auto users = static_cast<double>(model.users[parameter].size());
   if (users < model.world_size && got * users == expected * model.world_size)
     return concat("that is the sum divided by the number of ranks that have a gradient (", users,
                   "); ranks without one count too");
-  if (users < model.world_size && got < expected)
-    return "it seems to contain old numbers of a rank without a gradient, which counts as zeros";
+  bool has_old_numbers = std::isinf(got);
+  for (int others = 1; std::isfinite(model.stale) && others <= model.world_size - static_cast<int>(users); ++others)
+    has_old_numbers =
+        has_old_numbers || Tolerance{.relative = 1e-5}.accepts(
+                               got, expected + static_cast<double>(model.stale) * others / model.world_size);
+  if (has_old_numbers) return "it contains old numbers of a rank without a gradient, which counts as zeros";
   return explain_mean(got, expected, model.world_size);
 }
 
@@ -95,16 +106,18 @@ void check_means(Check& check, const Model& model, TrialOptions options = {}) {
     for (std::size_t p = 0; p < model.counts.size(); ++p) {
       const auto count = static_cast<std::size_t>(model.counts[p]);
       const bool is_unused = model.users[p].empty();
-      const double expected = is_unused ? kStale : mean_of_shares(model.users[p]);
-      const std::vector<float> before(count, model.is_user(p, rank) ? share_in_mean(rank, model.world_size) : kStale);
-      check.compare(concat("rank ", rank, ", gradient of parameter ", p, is_unused ? " (used on no rank)" : ""),
-                    std::span(values).subspan(begin, count), std::vector<double>(count, expected),
-                    {.explain =
-                         [&](std::size_t, double got, double) {
-                           return is_unused ? std::string("it should be left as it was")
-                                            : explain(got, expected, model, p);
-                         },
-                     .knowledge = is_unused ? std::nullopt : std::optional(knowledge_of(model, p, before))});
+      const double expected = is_unused ? model.stale : mean_of_shares(model.users[p]);
+      const std::vector<float> before(count,
+                                      model.is_user(p, rank) ? share_in_mean(rank, model.world_size) : model.stale);
+      check.compare(
+          concat("rank ", rank, ", gradient of parameter ", p, is_unused ? " (used on no rank)" : ""),
+          std::span(values).subspan(begin, count), std::vector<double>(count, expected),
+          {.explain =
+               [&](std::size_t, double got, double) {
+                 return is_unused ? std::string("it should be left as it was") : explain(got, expected, model, p);
+               },
+           .knowledge =
+               is_unused || std::isinf(model.stale) ? std::nullopt : std::optional(knowledge_of(model, p, before))});
       begin += count;
     }
     check_flags(check, outcome, model, rank);
@@ -129,6 +142,24 @@ void check_places(Check& check, const Model& model) {
   for (int rank = 0; rank < model.world_size; ++rank)
     check.compare(concat("rank ", rank, ", all gradients one after another"),
                   check.numbers<float>(outcome, rank, "values"), means, {.absolute = 5e-6});
+}
+
+// Gradients of zeros, and of opposite signs, are gradients.
+void check_zero_means(Check& check) {
+  const Model model = all_used(2, {3, 2, 1});
+  const auto element_on = [](int rank, std::size_t parameter) {
+    if (parameter == 0) return 0.0F;
+    return parameter == 1 && rank == 1 ? -4.0F : 4.0F;
+  };
+  const Outcome& outcome =
+      check.run({.world_size = model.world_size, .question = [&](int rank) {
+                   return question_of(model, rank, [&](std::size_t p, std::int64_t) { return element_on(rank, p); });
+                 }});
+  for (int rank = 0; rank < model.world_size; ++rank) {
+    check_flags(check, outcome, model, rank);
+    check.compare(concat("rank ", rank, ", all gradients one after another"),
+                  check.numbers<float>(outcome, rank, "values"), std::vector<double>{0, 0, 0, 0, 0, 4}, {});
+  }
 }
 
 void check_one_all_reduce(Check& check, const Model& model) {
@@ -165,6 +196,10 @@ void judge_06_3(Examination& exam) {
   });
   exam.check("parameters that no rank uses", [](Check& check) {
     check_means(check, {{2, 3, 1}, {{}, {0, 1}, {}}, 2});
+  });
+  exam.check("gradients whose mean is 0", check_zero_means);
+  exam.check("rank 1's old numbers are infinite", [](Check& check) {
+    check_means(check, {{2, 3}, {{0, 1}, {0}}, 2, std::numeric_limits<float>::infinity()});
   });
   exam.check("one all-reduce for all of it", [](Check& check) {
     check_one_all_reduce(check, {{10, 3, 20, 1}, {{0, 1}, {1}, {0, 1}, {0}}, 2});

@@ -13,6 +13,10 @@ constexpr Mistake kMistakes[] = {
      "The layout of what is sent must be the same on all ranks: send zeros instead."},
     {"sends_old_numbers", "a rank without a gradient sends the old numbers in its span instead of zeros",
      "Look at has_gradient before you copy `values`."},
+    {"multiplies_by_flag", "old numbers are multiplied by 0 and not left out, and 0 times infinity is NaN",
+     "Append zeros where has_gradient is false, and do not read `values`."},
+    {"zero_is_unused", "a gradient whose mean is 0 is taken for one that no rank has",
+     "Ranks can have gradients of zeros, or of opposite signs: send a flag for each parameter."},
     {"divides_by_users", "the sum is divided by the number of ranks that have a gradient",
      "A rank without a gradient counts as zeros, so the mean is over all ranks."},
     {"keeps_own_flags", "has_gradient stays what it was on each rank",
@@ -43,6 +47,8 @@ using exercise::is_mistake;
 void append(std::vector<float>& flat, const Gradient& gradient) {
   if (gradient.has_gradient || is_mistake("sends_old_numbers"))
     flat.insert(flat.end(), gradient.values.begin(), gradient.values.end());
+  else if (is_mistake("multiplies_by_flag"))
+    for (const float value : gradient.values) flat.push_back(value * 0.0F);
   else if (!is_mistake("skips_unused"))
     flat.resize(flat.size() + gradient.values.size());
 }
@@ -62,6 +68,9 @@ void average(std::span<Gradient> gradients, Collectives& group) {
     Gradient& gradient = gradients[p];
     const float users = flat[first_flag + p];
     bool is_used = users > 0 || is_mistake("marks_all");
+    if (is_mistake("zero_is_unused"))
+      is_used = std::ranges::any_of(std::span(flat).subspan(position, gradient.values.size()),
+                                    [](float sum) { return sum != 0; });
     if (is_mistake("only_own_flags")) is_used = gradient.has_gradient;
     if (is_mistake("clears_unused") && !is_used) std::ranges::fill(gradient.values, 0.0F);
     if (!is_mistake("keeps_own_flags")) gradient.has_gradient = is_used;

@@ -204,7 +204,9 @@ void check_means(Check& check, const Placement& placement, TrialOptions options)
                [&](std::size_t, double got, double wanted) {
                  const double offset = wanted - mean;
                  if (got == wanted * ranks) return concat("that is the sum; the mean divides it by ", ranks);
-                 if (got == 0) return std::string("zeros are what the gaps of a bucket hold");
+                 if (got == 0)
+                   return std::string(
+                       "zeros are what the gaps of a bucket hold, and what a quotient of two integers makes of a sum");
                  if (got == share_in_mean(rank, ranks) + offset) return std::string("that is this rank's own value");
                  if (got >= mean && std::fmod(got - mean, 512) == 0)
                    return std::string("that value belongs to another gradient or element of the bucket");

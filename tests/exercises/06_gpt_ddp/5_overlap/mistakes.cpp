@@ -21,6 +21,8 @@ constexpr Mistake kMistakes[] = {
      "At the end of backward launch whatever has not left: missing gradients are zeros."},
     {"forgets_to_reset", "the counts of ready gradients are not set back, so in the next step buckets leave too early",
      "Which members belong to the running step? on_backward_end() puts them back to their first values."},
+    {"resets_what_left", "the count of a bucket is set back when it leaves complete, and that of the rest goes on",
+     "A bucket with a missing gradient leaves at the end, and its count has to begin anew, too."},
     {"launches_with_the_first", "a bucket leaves when the first of its gradients is ready instead of the last",
      "Compare the ready count with the number of parameters in the bucket."},
     {"launches_again", "at the end of backward all buckets are launched, those too that have left before",
@@ -59,6 +61,7 @@ void Reducer::on_gradient_ready(std::size_t parameter) {
       return;
     averager_->launch(next_to_launch_);
     if (is_mistake("waits_at_once")) averager_->wait(next_to_launch_);
+    if (is_mistake("resets_what_left")) ready_count_[next_to_launch_] = 0;
     ++next_to_launch_;
     if (is_mistake("launches_one_only")) return;
   }
@@ -78,7 +81,8 @@ void Reducer::on_backward_end() {
     averager_->wait(b);
   }
   if (!is_mistake("keeps_place")) next_to_launch_ = 0;
-  if (!is_mistake("forgets_to_reset") && !is_mistake("counts_go_on")) std::ranges::fill(ready_count_, std::size_t{0});
+  const bool goes_on = is_mistake("forgets_to_reset") || is_mistake("counts_go_on") || is_mistake("resets_what_left");
+  if (!goes_on) std::ranges::fill(ready_count_, std::size_t{0});
 }
 
 }  // namespace lockstep::ddp

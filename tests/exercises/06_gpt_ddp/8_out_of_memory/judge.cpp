@@ -49,6 +49,9 @@ void check_gradient(Check& check, const Scenario& scenario, const Outcome& outco
   const int ranks = scenario.world_size();
   const double mean = mean_of_shares(all_ranks(ranks));
   const auto explain = [&](std::size_t, double got, double) -> std::string {
+    if (got == 0)
+      return "all of it is missing: has it been cleared after the attempt that worked, or is a quotient of two "
+             "integers 0?";
     const std::string known = explain_mean(got, mean, ranks);
     if (got <= mean || got == mean * ranks) return known;
     return concat(known, known.empty() ? "" : ": ", "something of an attempt that failed is still in it");

@@ -191,6 +191,11 @@ void judge_07_1(Examination& exam) {
     check_told(check, kOpenMpi, together(mpirun, without(told(kSlurm, 0, 2, 0), kSlurmStep)), 2, 4, 0);
     check_told(check, kOpenMpi, together(mpirun, told(kSlurm, 1, 2, 0)), 2, 4, 0);
   });
+  // srun has started a torchrun on each host, and every rank inherits the variables of that task.
+  exam.check("torchrun started by srun", [](Check& check) {
+    const Variables torchrun = with(told(kTorchrun, 5, 8, 1), kTorchrunJob, "none");
+    check_told(check, kTorchrun, together(torchrun, told(kSlurm, 1, 2, 0)), 5, 8, 1);
+  });
   exam.check("WORLD_SIZE exported by a batch script, and srun", [](Check& check) {
     check_told(check, kSlurm, with(told(kSlurm, 3, 4, 1), kTorchrun.world_size, "8"), 3, 4, 1);
     check_told(check, kOpenMpi, with(told(kOpenMpi, 3, 4, 1), kTorchrun.world_size, "8"), 3, 4, 1);

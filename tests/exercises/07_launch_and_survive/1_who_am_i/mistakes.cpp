@@ -29,6 +29,8 @@ constexpr Mistake kMistakes[] = {
      "Rank 0 cannot be the third on its host. Somebody has set RANK=0 for all processes."},
     {"slurm_before_mpi", "Slurm's variables come before Open MPI's",
      "mpirun in a Slurm job starts one Slurm task per host, and every rank inherits that task's variables."},
+    {"slurm_before_torchrun", "a task of srun is taken for a rank, though it is a torchrun that has started ranks",
+     "Every rank inherits the task's variables. If RANK is set, all three come from torchrun."},
     {"batch_script_is_a_rank", "a batch script's own shell is taken for rank 0 of the job",
      "Only the tasks of srun are ranks; for them SLURM_STEP_ID is set."},
     {"mixes_launchers", "each variable is taken from the first launcher that has set it",
@@ -121,6 +123,8 @@ Place find_place(const Variables& variables) {
   const bool is_of_slurm = is_set(kSlurm.rank) && is_step;
   if (is_mistake("mixes_launchers") && (is_set(kTorchrun.rank) || is_set(kOpenMpi.rank) || is_of_slurm))
     return is_set(kTorchrun.rank) && is_set(kOpenMpi.rank) ? nested_place(variables) : mixed_place(variables);
+  if (is_of_slurm && is_set(kTorchrun.rank) && is_mistake("slurm_before_torchrun"))
+    return read_place(variables, kSlurm);
   if (is_set(kTorchrun.rank)) return nested_place(variables);
   if (is_of_slurm && is_mistake("slurm_before_mpi")) return read_place(variables, kSlurm);
   if (is_set(kOpenMpi.rank)) return read_place(variables, kOpenMpi);

@@ -35,6 +35,10 @@ constexpr Mistake kMistakes[] = {
      "A sample on rank 2, which has 2 of 8, would count more than one on rank 0, which has 3: scale by W * n / N."},
     {"forgets_ddp_division", "the gradient is scaled by the rank's part of the batch, n / N",
      "DDP divides the sum over all ranks by W afterwards. Undo that."},
+    {"scale_turned_round", "the scale is N / (W * n), so ranks with fewer samples count more",
+     "The gradient of a mean over n samples stands for n of the N: multiply by n."},
+    {"scale_of_integers", "the scale is a quotient of two integers, and has lost what comes after the point",
+     "Convert one of them to double before you divide."},
     {"scale_of_full_batch", "the gradient of a short batch is scaled as if the batch were full",
      "N is the number of samples of this batch: next_batch_size()."},
 };
@@ -99,7 +103,9 @@ double ElasticShard::gradient_scale() const {
   const std::int64_t batch = next_batch_size();
   const auto share = static_cast<double>(share_of(batch));
   if (is_mistake("mean_of_means")) return 1;
+  if (is_mistake("scale_of_integers")) return static_cast<double>(world_size_ * share_of(batch) / batch);
   const double whole = static_cast<double>(is_mistake("scale_of_full_batch") ? options_.global_batch_size : batch);
+  if (is_mistake("scale_turned_round")) return whole / (share * static_cast<double>(world_size_));
   return share / whole * (is_mistake("forgets_ddp_division") ? 1 : static_cast<double>(world_size_));
 }
 

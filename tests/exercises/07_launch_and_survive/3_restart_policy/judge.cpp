@@ -274,6 +274,7 @@ void judge_07_3(Examination& exam) {
     check_job(check, pair, {{came(), wait()}, {came(), start()}, {leaves(elastic::kInterrupt, true), end(130)}});
     check_job(check, {.min_hosts = 1, .max_hosts = 3},
               {{came(), start()}, {came(), start()}, {leaves(elastic::kInterrupt, true), end(130)}});
+    check_job(check, pair, {{came(), wait()}, {leaves(elastic::kInterrupt, false), end(130)}});
   });
   exam.check("nobody comes", [&](Check& check) {
     check_job(check, pair, {{came(), wait()}, {lost(), wait()}, {came(), wait()}, {waited_in_vain(), end(1)}});

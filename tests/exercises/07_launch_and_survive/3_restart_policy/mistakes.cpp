@@ -51,6 +51,8 @@ constexpr Mistake kMistakes[] = {
      "75 says that nothing is lost. Otherwise end with 128 + signal."},
     {"ctrl_c_is_requeued", "after Ctrl-C the job is put back into the queue, or goes on without the host",
      "Who presses Ctrl-C does not want the job any more: end it, saved or not."},
+    {"waits_after_ctrl_c", "a job that waits for hosts goes on waiting after Ctrl-C",
+     "Nobody wants the job any more, whether it runs or not: look at the signal first."},
 };
 
 }  // namespace
@@ -109,6 +111,7 @@ Decision RestartPolicy::decide(const Event& event) {
         const bool is_free = is_elastic() || is_mistake("fixed_loss_is_free") || !is_running_;
         return is_free ? change() : restart_or_end(1);
       }
+      if (!is_running_ && is_mistake("waits_after_ctrl_c")) return change();
       if (event.signal == kInterrupt && !is_mistake("ctrl_c_is_requeued"))
         return {.action = Action::kEnd, .exit_code = signal_code};
       if (is_elastic() || (!is_running_ && !is_mistake("leaving_ends_a_waiting_job"))) return change();

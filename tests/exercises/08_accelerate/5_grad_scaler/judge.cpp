@@ -31,6 +31,7 @@ struct Scenario {
   double max_norm = 1e6;
   double growth_factor = 2, backoff_factor = 0.5;
   std::vector<Spike> spikes = {};
+  std::int64_t good_steps = 0;  // before the first step
 
   // Rank r's element i is a multiple of 8^r, which says in a sum whose it is; elements and steps differ.
   [[nodiscard]] double element(int rank, std::size_t step, std::size_t i) const {
@@ -66,7 +67,7 @@ std::vector<double> mean_of(const Scenario& scenario, std::size_t step) {
 std::vector<Step> expected_steps(const Scenario& scenario) {
   std::vector<Step> steps;
   double scale = scenario.scale;
-  std::int64_t good_steps = 0;
+  std::int64_t good_steps = scenario.good_steps;
   for (std::size_t s = 0; s < scenario.steps; ++s) {
     Step step{.scale = scale, .gradient = mean_of(scenario, s)};
     for (int rank = 0; rank < scenario.world_size; ++rank)
@@ -94,7 +95,9 @@ std::string explain(const Scenario& scenario, const Step& step, std::size_t inde
   for (int rank = 0; rank < scenario.world_size; ++rank)
     unclipped += scenario.element(rank, index, i) / scenario.world_size;
   const auto is = [&](double value) { return std::abs(got - value) <= 1e-4 * std::abs(value); };
-  if (got == 0) return "it is too small for float16, and has become 0: was the loss scaled?";
+  if (got == 0 && std::abs(unclipped) < 0x1p-24)
+    return "it is too small for float16, and has become 0: was the loss scaled?";
+  if (got == 0) return "all of it is missing: is a quotient of two integers 0 here?";
   if (!std::isfinite(got)) return "the parameters are lost";
   for (int rank = 0; rank < scenario.world_size && scenario.world_size > 1; ++rank)
     if (is(scenario.element(rank, index, i)) || is(scenario.element(rank, index, i) / scenario.world_size))
@@ -167,6 +170,7 @@ void check_steps(Check& check, const Scenario& scenario, TrialOptions options = 
                           {"growth_factor", scenario.growth_factor},
                           {"backoff_factor", scenario.backoff_factor},
                           {"growth_interval", scenario.growth_interval},
+                          {"good_steps", scenario.good_steps},
                           {"max_norm", scenario.max_norm}};
   };
   const Outcome& outcome = check.run(options);
@@ -203,6 +207,8 @@ void judge_08_5(Examination& exam) {
   exam.check("a skipped step begins the count anew", [](Check& check) {
     check_steps(check, {.steps = 8, .growth_interval = 3, .spikes = {{0, 2, kInfinity}}});
   });
+  exam.check("a run that is continued after 2 of 4 good steps",
+             [](Check& check) { check_steps(check, {.steps = 4, .growth_interval = 4, .good_steps = 2}); });
   exam.check("other factors: a quarter, and 8 times", [](Check& check) {
     check_steps(check, {.steps = 8,
                         .scale = 1,

@@ -32,6 +32,8 @@ constexpr Mistake kMistakes[] = {
     {"sums", "the sum over the ranks is not divided by their number",
      "all_reduce() adds; the mean is the sum / world_size()."},
     {"never_clips", "the gradient is not clipped", "Call clip_grad_norm() between the division and step()."},
+    {"counts_itself", "the function counts good steps in a variable of its own, and does not look at state.good_steps",
+     "A run that is continued does not begin with 0, and its state is all that a checkpoint keeps."},
     {"grows_early", "the scale grows one update too early",
      "After growth_interval updates, not before the last of them."},
     {"factors_of_their_own", "the scale is doubled and halved, whatever the options say",
@@ -59,13 +61,19 @@ bool is_usable(std::span<const float> gradient) {
       gradient, [](float value) { return is_mistake("misses_nan") ? !std::isinf(value) : std::isfinite(value); });
 }
 
+// The count of good steps.
+std::int64_t& counter_of(ScalerState& state) {
+  static std::int64_t own_count = 0;
+  return is_mistake("counts_itself") ? own_count : state.good_steps;
+}
+
 void grow(const ScalerOptions& options, ScalerState& state) {
-  if (++state.good_steps < options.growth_interval + (is_mistake("grows_late")    ? 1
-                                                      : is_mistake("grows_early") ? -1
-                                                                                  : 0))
+  if (++counter_of(state) < options.growth_interval + (is_mistake("grows_late")    ? 1
+                                                       : is_mistake("grows_early") ? -1
+                                                                                   : 0))
     return;
   state.scale *= is_mistake("factors_of_their_own") ? 2 : options.growth_factor;
-  if (!is_mistake("grows_forever")) state.good_steps = 0;
+  if (!is_mistake("grows_forever")) counter_of(state) = 0;
 }
 
 }  // namespace
@@ -80,7 +88,7 @@ bool scaled_step(HalfReplica& replica, const ScalerOptions& options, ScalerState
     const double factor = is_mistake("factors_of_their_own") ? 0.5 : options.backoff_factor;
     if (!is_mistake("never_backs_off")) state.scale *= factor;
     if (is_mistake("never_below_1")) state.scale = std::max(state.scale, 1.0);
-    if (!is_mistake("keeps_count")) state.good_steps = 0;
+    if (!is_mistake("keeps_count")) counter_of(state) = 0;
     return is_mistake("reports_an_update");
   }
   if (is_mistake("unscales_with_next_scale")) grow(options, state);

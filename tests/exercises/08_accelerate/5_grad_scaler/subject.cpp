@@ -48,7 +48,8 @@ Answer answer(Question& question) {
   const std::vector<double> gradients = question.numbers<double>("gradients");
   const auto count = gradients.size() / static_cast<std::size_t>(steps);
   GivenReplica replica(gradients, count);
-  accelerate::ScalerState state{.scale = question.get<double>("scale")};
+  accelerate::ScalerState state{.scale = question.get<double>("scale"),
+                                .good_steps = question.get<std::int64_t>("good_steps")};
   const accelerate::ScalerOptions options{.growth_factor = question.get<double>("growth_factor"),
                                           .backoff_factor = question.get<double>("backoff_factor"),
                                           .growth_interval = question.get<std::int64_t>("growth_interval"),

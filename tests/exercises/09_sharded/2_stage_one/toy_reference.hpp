@@ -13,7 +13,7 @@ namespace lockstep::exercise {
 
 /// A mistake in the step; its description completes "that is what comes out if ".
 struct WrongStep {
-  enum class Mean { kRight, kSum, kOwn };
+  enum class Mean { kRight, kSum, kTwice, kOwn };
   enum class Norm { kRight, kLocal, kWholeBuckets, kSumOfNorms, kMeanOfSquares, kNoRoot, kInFloat };
   enum class Clip { kRight, kNever, kAlways };
   enum class Gather { kRight, kNever, kOldValues };
@@ -27,6 +27,8 @@ struct WrongStep {
 
 inline constexpr WrongStep kWrongSteps[] = {
     {.what = "gradients are summed over the ranks and not averaged", .mean = WrongStep::Mean::kSum},
+    {.what = "gradients are divided by the number of ranks once more, although ReduceOp::kMean has done that",
+     .mean = WrongStep::Mean::kTwice},
     {.what = "each rank updates its part with the gradients of its own samples", .mean = WrongStep::Mean::kOwn},
     {.what = "each rank clips by the norm of its own part", .norm = WrongStep::Norm::kLocal},
     {.what = "the squares of whole buckets are added up, which hold means in this rank's part only",
@@ -103,6 +105,7 @@ class ToyReference {
         float sum = own[0][b][i];
         for (std::size_t r = 1; r < ranks(); ++r) sum += own[r][b][i];
         if (wrong_.mean != WrongStep::Mean::kSum) sum /= static_cast<float>(ranks());
+        if (wrong_.mean == WrongStep::Mean::kTwice) sum /= static_cast<float>(ranks());
         const std::size_t owner = i / (own[0][b].size() / ranks());
         gradients[owner][b][i] = sum;  // the others' element stays what it was
       }

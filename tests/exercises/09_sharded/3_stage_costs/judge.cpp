@@ -74,7 +74,9 @@ std::vector<Known> known_sent(Stage stage, const ShardedRun& run) {
       {4 * right, "what a rank has already is sent too: it sends (ranks - 1) / ranks of the bytes"},
       {sent_of(run, right) / 4, "elements are counted, and each has 4 bytes"},
       {2 * sent_of(run, right), "what a rank receives is counted too"},
-      {sent_of(run, right) / (run.ranks - 1), "only one part is sent, and not to each of the other ranks"}};
+      {sent_of(run, right) / (run.ranks - 1), "only one part is sent, and not to each of the other ranks"},
+      {0, "(ranks - 1) / ranks is a quotient of two integers, and 0: multiply first"},
+      {sent_of(run, right) - 1, "a factor such as 1 - 1.0 / ranks is rounded, and the product cut off: use integers"}};
   const auto add = [&](std::int64_t elements, const std::string& what) {
     known.emplace_back(sent_of(run, elements), what);
   };

@@ -12,6 +12,8 @@ constexpr Mistake kMistakes[] = {
      "An all-reduce is a reduce-scatter and an all-gather."},
     {"sends_whole_buffers", "a rank sends all bytes of a unit, its own part's result included",
      "Of each collective a rank sends (ranks - 1) / ranks of the bytes."},
+    {"integer_quotient", "(ranks - 1) / ranks is a quotient of two integers, and 0",
+     "Multiply first: ranks divides the elements of each unit."},
     {"counts_received", "what a rank receives is counted too", "Count what it sends."},
     {"stage_1_every_micro_batch", "in stage 1 the gradients of every micro-batch are sent",
      "Stage 1 has room for whole gradients: they are added up, and sent once a step."},
@@ -96,6 +98,7 @@ std::int64_t bytes_sent(Stage stage, const ShardedRun& run) {
   if (stage == Stage::kZero2 && is_mistake("stage_2_gathers_often")) elements = 2 * m * all;
   if (stage == Stage::kZero3) elements = gathered(run) + m * all;
   if (is_mistake("sends_whole_buffers")) return 4 * elements;
+  if (is_mistake("integer_quotient")) return 4 * elements * ((run.ranks - 1) / run.ranks);
   return (is_mistake("counts_received") ? 8 : 4) * elements / run.ranks * (run.ranks - 1);
 }
 

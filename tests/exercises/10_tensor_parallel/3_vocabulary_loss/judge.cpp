@@ -66,6 +66,13 @@ std::string why_not_finite(const WholeLogits& logits, double value) {
          "over all ranks";
 }
 
+// The same for a loss: the logarithm of a probability is not finite if that is 0, whatever its exponent is relative to.
+std::string why_loss_not_finite(const WholeLogits& logits, double loss) {
+  if (!std::isinf(loss)) return why_not_finite(logits, loss);
+  return ": exp() overflows, or it is the logarithm of a probability that is 0: take log(sum) + maximum - logit, with "
+         "the maximum of the whole row, over all ranks";
+}
+
 void check_numbers(Check& check, const WholeLogits& logits, const Seen& seen, const Precision& precision) {
   const LossReference reference(logits, {});
   const std::string setting =
@@ -73,7 +80,7 @@ void check_numbers(Check& check, const WholeLogits& logits, const Seen& seen, co
   for (std::size_t r = 0; r < seen.losses.size(); ++r) {
     const double expected = reference.ranks()[r].loss, got = seen.losses[r];
     if (is_close(got, expected, precision.loss)) continue;
-    const std::string why = why_not_finite(logits, got);
+    const std::string why = why_loss_not_finite(logits, got);
     check.wrong(concat(setting, r, ": the loss of the whole logits is ", precise(expected), "; got ", precise(got),
                        why.empty() ? explained(logits, seen, precision) : why));
   }

@@ -13,6 +13,8 @@ constexpr Mistake kMistakes[] = {
     {"own_maxima", "the ranks' sums are added up although each is relative to its own maximum",
      "Multiply each by exp(its maximum - the row's maximum) first."},
     {"no_maximum", "no maximum is subtracted, so exp() overflows", "exp(x - m), with the row's maximum m."},
+    {"log_of_probability", "the loss is the logarithm of the target's probability, which is 0 if its logit is small",
+     "Put the logarithm inside: log(sum) + maximum - logit."},
     {"maximum_of_rank_zero", "all ranks subtract rank 0's maximum, and other ranks' exponentials overflow",
      "The maximum is over all ranks: gather all of theirs."},
     {"sum_of_every_rank", "a sum that contains all columns is added up over the ranks once more",
@@ -158,7 +160,10 @@ VocabularyLoss vocabulary_cross_entropy(const LogitsShare& logits, std::span<con
     if (is_ignored && !is_mistake("ignored_have_gradient")) continue;
     const Statistics whole =
         combined(std::span(all).subspan(row * ranks, ranks), static_cast<std::size_t>(group.rank()));
-    if (!is_ignored) sum_of_losses += std::log(whole.sum) + whole.maximum - whole.target;
+    if (!is_ignored && is_mistake("log_of_probability"))
+      sum_of_losses -= std::log(std::exp(whole.target - whole.maximum) / whole.sum);
+    else if (!is_ignored)
+      sum_of_losses += std::log(whole.sum) + whole.maximum - whole.target;
     for (std::size_t at = row * columns; at < (row + 1) * columns; ++at)
       result.gradient[at] += std::exp(logits.elements[at] - whole.maximum) / whole.sum / by.gradient;
     const std::int64_t column =

@@ -36,12 +36,14 @@ struct WrongLoss {
   enum class Target { kRight, kForeignIsFirst, kEndIsOwn, kNotShifted, kOnItsRankOnly, kMean, kMissing };
   enum class Mean { kRight, kAllRows, kSum, kByRanks };
   enum class Ignored { kRight, kHasGradient, kIsFirstColumn };
+  enum class Exponentials { kRight, kOwnMaximum, kOwnColumns };
 
   const char* what = "";
   Sum sum = Sum::kRight;
   Target loss_target = Target::kRight, gradient_target = Target::kRight;
   Mean loss_mean = Mean::kRight, gradient_mean = Mean::kRight;
   Ignored ignored = Ignored::kRight;
+  Exponentials exponentials = Exponentials::kRight;  // of the gradient alone
 };
 
 inline constexpr WrongLoss kWrongLosses[] = {
@@ -77,6 +79,12 @@ inline constexpr WrongLoss kWrongLosses[] = {
      .gradient_mean = WrongLoss::Mean::kSum},
     {.what = "the gradient is not divided by the number of rows that count", .gradient_mean = WrongLoss::Mean::kSum},
     {.what = "the gradient is divided by the number of ranks", .gradient_mean = WrongLoss::Mean::kByRanks},
+    {.what =
+         "the gradient is made of exponentials that are relative to the rank's own maximum, divided by a sum that is "
+         "relative to the row's",
+     .exponentials = WrongLoss::Exponentials::kOwnMaximum},
+    {.what = "the gradient is made of the softmax of the rank's own columns, and the loss of that of all",
+     .exponentials = WrongLoss::Exponentials::kOwnColumns},
     {.what = "ignored rows have a gradient", .ignored = WrongLoss::Ignored::kHasGradient},
     {.what = "ignored rows count as rows with target 0", .ignored = WrongLoss::Ignored::kIsFirstColumn},
 };
@@ -100,6 +108,7 @@ class LossReference {
   using Target = WrongLoss::Target;
   using Mean = WrongLoss::Mean;
   using Ignored = WrongLoss::Ignored;
+  using Exponentials = WrongLoss::Exponentials;
 
   [[nodiscard]] double maximum(std::size_t row, std::int64_t begin, std::int64_t end) const {
     double largest = logits_.at(row, begin);
@@ -183,9 +192,13 @@ class LossReference {
       if (!is_ignored)
         result.loss += (std::log(all.sum) + all.maximum - target_logit(row, rank)) / divisor(wrong_.loss_mean);
       const std::size_t begin = row * static_cast<std::size_t>(columns);
+      const double own = maximum(row, first, first + columns);
+      const double relative_to = wrong_.exponentials == Exponentials::kRight ? all.maximum : own;
+      const double total =
+          wrong_.exponentials == Exponentials::kOwnColumns ? sum(row, first, first + columns, own) : all.sum;
       for (std::int64_t j = 0; j < columns; ++j)
         result.gradient[begin + static_cast<std::size_t>(j)] +=
-            std::exp(static_cast<double>(logits_.at(row, first + j)) - all.maximum) / all.sum /
+            std::exp(static_cast<double>(logits_.at(row, first + j)) - relative_to) / total /
             divisor(wrong_.gradient_mean);
       const std::int64_t target = is_ignored ? -1 : own_target(row, rank, wrong_.gradient_target);
       if (target >= 0 && wrong_.gradient_target != Target::kMissing)

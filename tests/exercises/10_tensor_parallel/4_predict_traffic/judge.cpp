@@ -21,7 +21,16 @@ struct Rules {
   enum class Again { kHalves, kNothing, kHeadToo } gathered_again = Again::kHalves;
   enum class Recompute { kRight, kLeftOut, kEmbeddingToo, kServesBackward, kBackwardToo } recompute = Recompute::kRight;
   bool has_micro_batches = true;
-  enum class Bytes { kRight, kAllReduceOnce, kAllBytes, kReceivedToo, kElements, kOwnRows } bytes = Bytes::kRight;
+  enum class Bytes {
+    kRight,
+    kAllReduceOnce,
+    kAllBytes,
+    kReceivedToo,
+    kElements,
+    kOwnRows,
+    kQuotient,
+    kCutOff
+  } bytes = Bytes::kRight;
 };
 
 const Rules kWrongRules[] = {
@@ -53,6 +62,10 @@ const Rules kWrongRules[] = {
     {.what = "what a rank receives is counted too", .bytes = Rules::Bytes::kReceivedToo},
     {.what = "elements are counted, and each has 4 bytes", .bytes = Rules::Bytes::kElements},
     {.what = "collectives of divided rows are counted with a rank's own rows only", .bytes = Rules::Bytes::kOwnRows},
+    {.what = "(ranks - 1) / ranks is a quotient of two integers, and 0: multiply first",
+     .bytes = Rules::Bytes::kQuotient},
+    {.what = "a factor such as 1 - 1.0 / ranks is rounded, and the product cut off: use integers",
+     .bytes = Rules::Bytes::kCutOff},
 };
 
 // A step, played collective by collective.
@@ -69,6 +82,8 @@ class Step {
     if (rules_.bytes == Bytes::kAllBytes) return 4 * elements_;
     const std::int64_t sent = elements_ / run_.ranks * (run_.ranks - 1);
     if (rules_.bytes == Bytes::kElements) return sent;
+    if (rules_.bytes == Bytes::kQuotient) return 0;
+    if (rules_.bytes == Bytes::kCutOff) return 4 * sent - 1;
     return (rules_.bytes == Bytes::kReceivedToo ? 8 : 4) * sent;
   }
 

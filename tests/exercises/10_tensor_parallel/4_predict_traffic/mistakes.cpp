@@ -18,6 +18,8 @@ constexpr Mistake kMistakes[] = {
      "An all-reduce is a reduce-scatter and an all-gather."},
     {"sends_whole_buffers", "a rank sends all bytes of a collective, its own part's result included",
      "It sends (ranks - 1) / ranks of them."},
+    {"integer_quotient", "(ranks - 1) / ranks is a quotient of two integers, and 0",
+     "Multiply first: ranks divides the elements of each collective."},
     {"counts_received", "what a rank receives is counted too", "Count what it sends."},
     {"counts_elements", "elements are counted, not bytes", "A float32 has 4 bytes."},
     {"one_micro_batch", "a step is counted as one micro-batch", "Each has a forward and a backward pass of its own."},
@@ -97,6 +99,7 @@ std::int64_t bytes_sent(const TensorRun& run) {
   const std::int64_t of_rows = twice * each.all_reduces + each.all_gathers - losses + each.reduce_scatters;
   const std::int64_t elements = passes(run) * (of_rows * rows + losses * of_loss) + twice * norm_sums(run) * of_norms;
   if (is_mistake("sends_whole_buffers")) return 4 * elements;
+  if (is_mistake("integer_quotient")) return 4 * elements * ((run.ranks - 1) / run.ranks);
   const std::int64_t sent = elements / run.ranks * (run.ranks - 1);
   if (is_mistake("counts_elements")) return sent;
   return (is_mistake("counts_received") ? 8 : 4) * sent;

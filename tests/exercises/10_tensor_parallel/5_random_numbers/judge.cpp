@@ -78,6 +78,20 @@ struct Sizes {
   int data_ranks, tensor_ranks;
 };
 
+// No two of these draws have the same seed.
+void check_all_differ(Check& check, const std::vector<Asked>& all) {
+  const Numbers seeds = seeds_of(check, all);
+  std::map<std::int64_t, std::size_t> known;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto [other, is_new] = known.emplace(seeds[i], i);
+    if (!is_new)
+      check.wrong(
+          concat("two draws have the same seed, although they differ in ", difference_of(all[other->second], all[i]),
+                 ": ", text_of(all[other->second]), "; and ", text_of(all[i])),
+          "mix in, one after another, all numbers that the draw depends on; sums of them collide");
+  }
+}
+
 // Draws that differ in anything have different seeds: a rank's coordinates count if its numbers have to differ.
 void check_collisions(Check& check, const Sizes& sizes) {
   std::vector<Asked> all;
@@ -96,16 +110,42 @@ void check_collisions(Check& check, const Sizes& sizes) {
               for (int t = 0; t < tensor_ranks; ++t)
                 all.push_back({{static_cast<std::uint64_t>(seed), rule.purpose, layer, step, micro_batch}, {d, t}});
   }
-  const Numbers seeds = seeds_of(check, all);
-  std::map<std::int64_t, std::size_t> known;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto [other, is_new] = known.emplace(seeds[i], i);
-    if (!is_new)
-      check.wrong(
-          concat("two draws have the same seed, although they differ in ", difference_of(all[other->second], all[i]),
-                 ": ", text_of(all[other->second]), "; and ", text_of(all[i])),
-          "mix in, one after another, all numbers that the draw depends on; sums of them collide");
+  check_all_differ(check, all);
+}
+
+// One number of a draw at a time, with the values that sums of multiples take for another number: a step of 1000, for
+// example, is layer 1 if a layer counts 1000.
+void check_large_numbers(Check& check) {
+  std::vector<std::int64_t> values;
+  for (std::int64_t power = 1; power <= 1'000'000; power *= 10) values.push_back(power);
+  for (std::int64_t power = 2; power <= 1 << 20; power *= 2) values.push_back(power);
+  std::vector<Asked> all;
+  for (const Rule& rule : kRules) {
+    const Draw used = draw_of(rule.purpose, 0);
+    const Asked first{{.seed = check.seed() % 1000, .purpose = rule.purpose}, {}};
+    all.push_back(first);
+    for (const std::int64_t value : values) {
+      const bool is_small = value <= 1024;  // as layers, micro-batches and ranks are
+      Asked asked = first;
+      asked.draw.seed += static_cast<std::uint64_t>(value);
+      all.push_back(asked);
+      const auto add = [&](bool is_used, std::int64_t Draw::*number) {
+        asked = first;
+        asked.draw.*number = value;
+        if (is_used) all.push_back(asked);
+      };
+      add(used.layer > 0 && is_small, &Draw::layer);
+      add(used.step > 0, &Draw::step);
+      add(used.micro_batch > 0 && is_small, &Draw::micro_batch);
+      asked = first;
+      asked.place.data_rank = static_cast<int>(value);
+      if (rule.differs_by_data_rank && is_small) all.push_back(asked);
+      asked = first;
+      asked.place.tensor_rank = static_cast<int>(value);
+      if (rule.differs_by_tensor_rank && is_small) all.push_back(asked);
+    }
   }
+  check_all_differ(check, all);
 }
 
 // A call of drop_part().
@@ -114,7 +154,7 @@ struct Call {
   Numbers samples = {};
   std::int64_t positions = 1, width = 1;
   int rank = 0, ranks = 1;
-  std::int64_t seed = 1, step = 3, layer = 2;
+  std::int64_t seed = 2, step = 4, layer = 6;  // even: adding 1 to any of them changes a sum and an XOR alike
 };
 
 // Values that differ from one element to the next. Each of them can be divided by 1/2 or 1/4 exactly.
@@ -215,24 +255,41 @@ void check_share(Check& check, const Values& values, double probability) {
                "the probability is that of dropping an element");
 }
 
+// Each sample's elements from the second on, and its first one at the end.
+Values from_second(Values values, std::int64_t per_sample) {
+  for (auto begin = values.begin(); begin != values.end(); begin += per_sample)
+    std::rotate(begin, begin + 1, begin + per_sample);
+  return values;
+}
+
 // The tensor on one rank: how much is dropped, and on what it depends.
 void check_whole(Check& check, const Call& call) {
-  std::vector<Call> calls(7, call);
+  std::vector<Call> calls(8, call);
   calls[2].step += 1;
   calls[3].layer += 1;
   calls[4].seed += 1;
   for (std::int64_t& sample : calls[5].samples) sample += 1000;
   std::ranges::reverse(calls[6].samples);
+  for (std::int64_t& sample : calls[7].samples) sample += 1;
   const std::vector<Values> results = dropped(check, calls, 0.5);
   for (std::size_t i = 0; i < calls.size(); ++i) check_values(check, calls[i], results[i], 0.5F);
   check.expect(results[0] == results[1], "the same call drops different elements the second time",
                "nothing may depend on calls before: backward and recomputation call it again");
   check_share(check, results[0], 0.5);
   constexpr std::array<const char*, 4> kOthers = {"two steps", "two layers", "two seeds", "other samples"};
+  constexpr std::array<const char*, 3> kNext = {"the next step", "the next layer", "the next seed"};
   for (std::size_t i = 0; i < kOthers.size(); ++i)
     check_independent(check, agreement(results[0], results[i + 2]), concat("the masks of ", kOthers[i]),
                       "mix in all numbers on which a mask depends");
+  for (std::size_t a = 0; a < kNext.size(); ++a)
+    for (std::size_t b = a + 1; b < kNext.size(); ++b)
+      check_independent(check, agreement(results[a + 2], results[b + 2]),
+                        concat("the masks of ", kNext[a], " and of ", kNext[b]),
+                        "mix in the numbers one after another: sums of them collide");
   const std::int64_t per_sample = sample_count(call);
+  check_independent(check, agreement(from_second(results[0], per_sample), results[7]),
+                    "the masks of samples n and n + 1, the first one moved by an element,",
+                    "mix in the sample's number, then the element's place: sums of them collide");
   check_distance(check, results[0], per_sample, "samples");
   if (call.cut == Cut::kHeads) check_distance(check, results[0], call.positions * call.positions, "heads");
   check_distance(check, results[0], call.cut == Cut::kHeads ? call.positions : call.width, "positions");
@@ -248,6 +305,38 @@ void check_whole(Check& check, const Call& call) {
       agreement(results[0], turned) == 1,
       "the same samples in another order drop other elements: a mask depends on the sample's place in the batch",
       "part.samples has the samples' numbers");
+}
+
+// Steps much later than another one: a mask of layer * 1000 + step is that of the next layer after 1000 steps.
+void check_late_steps(Check& check) {
+  constexpr std::array<std::int64_t, 8> kLater = {10, 100, 1000, 10'000, 100'000, 256, 1024, 65'536};
+  const Call first{.samples = {11, 4, 27, 5}, .positions = 16, .width = 32};
+  std::vector<Call> calls(2, first);
+  calls[0].layer += 1;
+  calls[1].seed += 1;
+  for (const std::int64_t later : kLater) {
+    calls.push_back(first);
+    calls.back().step += later;
+  }
+  const std::vector<Values> results = dropped(check, calls, 0.5);
+  for (std::size_t i = 0; i < kLater.size(); ++i)
+    for (const bool is_seed : {false, true})
+      check_independent(
+          check, agreement(results[i + 2], results[is_seed ? 1 : 0]),
+          concat("the mask of ", kLater[i], " steps later and that of the next ", is_seed ? "seed" : "layer"),
+          "mix in the numbers one after another, so that none of them has a limit");
+}
+
+// Samples with many elements: a mask of sample * 1000 + place is that of the next sample after 1000 elements.
+void check_long_samples(Check& check) {
+  constexpr std::array<std::int64_t, 6> kFurther = {1000, 1024, 4096, 10'000, 65'536, 100'000};
+  const Call call{.samples = {4, 5}, .positions = 512, .width = 256};
+  const Values values = dropped(check, {call}, 0.5).front();
+  const auto next_sample = values.begin() + sample_count(call);
+  for (const std::int64_t further : kFurther)
+    check_independent(check, agreement({values.begin() + further, next_sample}, {next_sample, values.end()}),
+                      concat("the mask of a sample from element ", further, " on and that of the next sample"),
+                      "mix in the sample's number, then the element's place, so that neither has a limit");
 }
 
 std::string text_of(const Call& call) {
@@ -327,9 +416,12 @@ void judge_10_5(Examination& exam) {
     check_grid(check, 4, 1, all);
   });
   exam.check("seeds: no two draws share one", [](Check& check) { check_collisions(check, {2, 3, 3, 2, 3, 3}); });
+  exam.check("seeds: large numbers", check_large_numbers);
   exam.check("dropout of a whole stream on one rank", [](Check& check) {
     check_whole(check, {.samples = {11, 4, 27, 5}, .positions = 16, .width = 32});
   });
+  exam.check("dropout of a whole stream, many steps later", check_late_steps);
+  exam.check("dropout of long samples", check_long_samples);
   exam.check("dropout of all heads on one rank", [](Check& check) {
     check_whole(check, {.cut = Cut::kHeads, .samples = {8, 3}, .positions = 16, .width = 4});
   });

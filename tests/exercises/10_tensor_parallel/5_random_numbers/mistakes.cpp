@@ -33,6 +33,8 @@ constexpr Mistake kMistakes[] = {
      "Mix them in one after the other: mix64(mix64(seed, data_rank), tensor_rank)."},
     {"numbers_added", "layer, step and micro-batch are added to the seed, and some sums are equal",
      "Mix them in one after another."},
+    {"numbers_as_digits", "layer, step and the others are digits of one number, and a step of 100 is one layer more",
+     "Leave no limit to any of them: mix them in one after another."},
     {"purpose_left_out", "two purposes share a seed", "Mix in the purpose."},
     {"step_left_out", "every step draws the same numbers", "Mix in the step."},
     {"layer_left_out", "every layer draws the same numbers", "Mix in the layer."},
@@ -47,6 +49,14 @@ constexpr Mistake kMistakes[] = {
      "Backward and recomputation need the same mask: compute it from what the element is."},
     {"mask_without_step", "a mask does not depend on the step", "Mix in the step."},
     {"mask_without_layer", "a mask does not depend on the layer", "Mix in the layer."},
+    {"mask_by_sums", "seed, step and layer are added up for a mask, and some sums are equal",
+     "Layer 1 in step 0 is not layer 0 in step 1: mix them in one after another."},
+    {"mask_by_digits", "the mask of a layer is that of the layer before 1000 steps later",
+     "layer * 1000 + step sets a limit to the steps: mix them in one after another."},
+    {"sample_and_place_added", "the sample's number and the element's place are added up, and some sums are equal",
+     "Element 1 of sample 4 is not element 0 of sample 5: mix them in one after the other."},
+    {"places_have_a_limit", "element 65536 of a sample has the mask of element 0 of the next one",
+     "sample * 65536 + place sets a limit to the places: mix them in one after the other."},
     {"same_for_each_head", "all heads of a sample have the same mask", "The place is that in [H, T, T]."},
     {"sample_in_batch", "a mask depends on the sample's place in the batch and not on its number",
      "part.samples has the numbers."},
@@ -132,7 +142,10 @@ std::uint64_t seed_for(const Draw& draw, const Place& place) {
   static std::int64_t calls = 0;
   std::uint64_t seed =
       is_mistake("purpose_left_out") ? draw.seed : mixed(draw.seed, static_cast<std::int64_t>(draw.purpose));
-  if (is_mistake("numbers_added")) {
+  if (is_mistake("numbers_as_digits")) {
+    seed = mixed(draw.seed, ((static_cast<std::int64_t>(draw.purpose) * 100 + draw.layer) * 100 + draw.step) * 100 +
+                                draw.micro_batch);
+  } else if (is_mistake("numbers_added")) {
     seed += static_cast<std::uint64_t>(draw.layer + draw.step + draw.micro_batch);
   } else {
     seed = mixed(seed, is_mistake("layer_left_out") ? 0 : draw.layer);
@@ -150,13 +163,18 @@ void drop_part(std::span<float> elements, const Dropout& dropout, const Part& pa
   static std::int64_t calls = 0;
   std::uint64_t key = mixed(dropout.seed, is_mistake("mask_without_step") ? 0 : dropout.step);
   key = mixed(key, is_mistake("mask_without_layer") ? 0 : dropout.layer);
+  if (is_mistake("mask_by_sums")) key = dropout.seed + static_cast<std::uint64_t>(dropout.step + dropout.layer);
+  if (is_mistake("mask_by_digits")) key = mixed(dropout.seed, dropout.layer * 1000 + dropout.step);
   if (is_mistake("rank_in_mask") && part.cut == Cut::kNothing) key = mixed(key, part.rank);
   if (is_mistake("mask_goes_on")) key = mixed(key, ++calls);
   const std::int64_t count = std::ssize(elements);
   for (std::int64_t i = 0; i < count; ++i) {
     const auto [sample, place] = element_of(part, i, count);
     const std::int64_t number = is_mistake("sample_in_batch") ? sample : part.samples[static_cast<std::size_t>(sample)];
-    const float uniform = uniform_float(static_cast<std::uint32_t>(mixed(mixed(key, number), place)));
+    std::uint64_t random = mixed(mixed(key, number), place);
+    if (is_mistake("sample_and_place_added")) random = mixed(key, number + place);
+    if (is_mistake("places_have_a_limit")) random = mixed(key, number * 65536 + place);
+    const float uniform = uniform_float(static_cast<std::uint32_t>(random));
     const float probability = is_mistake("keeps_the_dropped") ? 1 - dropout.probability : dropout.probability;
     float& element = elements[static_cast<std::size_t>(i)];
     if (uniform < probability) {

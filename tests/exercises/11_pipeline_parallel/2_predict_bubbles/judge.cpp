@@ -127,7 +127,9 @@ void compare_bubble(Check& check, const std::string& what, double got, const Tim
   if (std::abs(got - expected) <= 1e-9) return;
   const bool is_share = std::abs(got - expected / (1 + expected)) <= 1e-9;
   check.wrong(concat(what, " ", shown(expected), "; got ", shown(got),
-                     is_share ? ": that is idle time divided by all time, and not by busy time" : ""));
+                     is_share                      ? ": that is idle time divided by all time, and not by busy time"
+                     : got == std::floor(expected) ? ": a quotient of two integers has lost what comes after the point"
+                                                   : ""));
 }
 
 bool has_equal_ranks(const PipelineRun& run) {

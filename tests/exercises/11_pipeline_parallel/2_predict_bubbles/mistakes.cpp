@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "11_pipeline_parallel/2_predict_bubbles/predictions.hpp"
@@ -20,6 +21,7 @@ constexpr Mistake kMistakes[] = {
     {"no_filling", "the time in which the pipeline fills and empties is left out", "Draw the last rank's first unit."},
     {"half_a_bubble", "1F1B is idle only until the pipeline is full", "In the end it empties, as GPipe does."},
     {"share_of_all", "idle time is divided by all time", "The bubble (p-1)/m is idle time per busy time."},
+    {"integer_quotient", "idle time is divided by busy time as integers", "Divide doubles: 18 / 36 is 0."},
     {"no_naive_bubble", "the naive bubble is divided by the number of micro-batches",
      "With more micro-batches the naive order is busy longer, and idle longer."},
     {"naive_holds_all", "in the naive order a rank holds all micro-batches",
@@ -87,6 +89,7 @@ double idle_per_busy(Order order, const PipelineRun& run) {
              all = static_cast<double>(ranks_of(run) * step_units(order, run));
   if (order == Order::kNaive && is_mistake("no_naive_bubble"))
     return (all - busy) / busy / static_cast<double>(run.micro_batches);
+  if (is_mistake("integer_quotient")) return std::floor((all - busy) / busy);
   return (all - busy) / (is_mistake("share_of_all") ? all : busy);
 }
 

@@ -159,12 +159,16 @@ class Examined {
 
   void check_memory() const {
     const auto graphs = check_.get<std::int64_t>(outcome_, 0, "most_graphs"),
-               outputs = check_.get<std::int64_t>(outcome_, 0, "most_outputs");
+               outputs = check_.get<std::int64_t>(outcome_, 0, "most_outputs"),
+               inputs = check_.get<std::int64_t>(outcome_, 0, "most_inputs");
     const bool has_backward = std::ranges::count(actions_, Pass::kBackward, &Action::pass) > 0;
     const int enough = pipeline::most_held_by(actions_);
     if (has_backward && graphs > enough)
       fail(concat(graphs, " micro-batches are held at the same time; ", enough, " are enough"),
            "after a backward pass, let go of what was kept for it");
+    if (has_backward && inputs > enough)
+      fail(concat(inputs, " inputs are held at the same time; ", enough, " are enough"),
+           "a micro-batch's input can go when its gradient has been sent");
     if (outputs > 0)
       fail(concat("the elements of ", outputs, outputs == 1 ? " output" : " outputs", " are kept after they were sent"),
            "the output leads to the graph without its elements, too: without_value()");

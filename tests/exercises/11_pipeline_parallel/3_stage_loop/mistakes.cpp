@@ -15,6 +15,8 @@ constexpr Mistake kMistakes[] = {
      "They have been sent, and backward does not read them: without_value()."},
     {"keeps_everything", "what was kept of a micro-batch is still there after its backward pass",
      "Take it out of the map: extract()."},
+    {"keeps_inputs", "outputs are let go after their backward pass, and the inputs stay",
+     "Where inputs and outputs are kept apart, a micro-batch has to leave both places."},
     {"newest_first", "the output that came last goes back first",
      "With 1F1B it is the oldest one; in general it is the micro-batch's own."},
     {"oldest_first", "the output that came first goes back first, whatever the action says",
@@ -79,6 +81,7 @@ class Loop {
     if (found == held_.end() && is_mistake("skips_unknown")) return;
     require(found != held_.end(), "B", micro_batch, " comes before F", micro_batch);
     const Held held = *found;
+    if (is_mistake("keeps_inputs")) inputs_left_.push_back(held.input);
     if (!is_mistake("keeps_everything")) held_.erase(found);
     Tensor gradient;
     if (!stage_.is_last() || is_mistake("last_waits")) gradient = stage_.receive_gradient(micro_batch);
@@ -112,6 +115,7 @@ class Loop {
   std::map<int, Tensor> arrived_;
   std::deque<Held> held_;
   std::deque<Held> sent_last_;
+  std::deque<Variable> inputs_left_;
 };
 
 }  // namespace

@@ -67,6 +67,7 @@ class NotedStage final : public pipeline::Stage {
     require(is_first_ || (input.is_defined() && input.is_parameter()), "forward(", micro_batch,
             "): the input is no leaf that collects a gradient; make one with Variable::parameter()");
     const Variable samples = is_first_ ? Variable(input_of(micro_batch)) : input;
+    if (!is_first_) kept_inputs_.push_back(input.value().storage());
     note(Call::kForward, micro_batch, floats_of(samples.value()));
     Variable output = autograd::conv1d(samples, weight_, {});
     graphs_.push_back({micro_batch, output.node()});
@@ -86,6 +87,7 @@ class NotedStage final : public pipeline::Stage {
     answer.set_numbers<float>("calls", calls_);
     answer.set("most_graphs", static_cast<std::int64_t>(most_graphs_));
     answer.set("most_outputs", static_cast<std::int64_t>(most_outputs_));
+    answer.set("most_inputs", static_cast<std::int64_t>(most_inputs_));
     answer.set_numbers<float>("weight", weight_.has_gradient() ? floats_of(weight_.gradient()) : Floats{});
   }
 
@@ -130,6 +132,7 @@ class NotedStage final : public pipeline::Stage {
     values.resize(2);
     calls_.insert(calls_.end(), {static_cast<float>(call), static_cast<float>(micro_batch), values[0], values[1]});
     if (call != Call::kSendOutput) most_outputs_ = std::max(most_outputs_, alive(outputs_));
+    most_inputs_ = std::max(most_inputs_, alive(kept_inputs_));
   }
 
   bool is_first_, is_last_;
@@ -137,8 +140,8 @@ class NotedStage final : public pipeline::Stage {
   std::deque<int> inputs_, gradients_;  // micro-batches, as they arrive
   Floats calls_;                        // four numbers each
   std::vector<Graph> graphs_;
-  std::vector<std::weak_ptr<Storage>> outputs_;
-  std::size_t most_graphs_ = 0, most_outputs_ = 0;
+  std::vector<std::weak_ptr<Storage>> outputs_, kept_inputs_;
+  std::size_t most_graphs_ = 0, most_outputs_ = 0, most_inputs_ = 0;
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ struct Rules {
   enum class Data { kRight, kEachMicroBatch, kWhole, kGradientsOnly, kTableOnLast, kNoTable } data = Data::kRight;
   enum class Border { kRight, kActivationsOnly, kRing, kDivided } border = Border::kRight;
   enum class Table { kRight, kNone, kEachMicroBatch, kToItself } table = Table::kRight;
-  enum class Bytes { kRight, kWholeBuffers, kElements } bytes = Bytes::kRight;
+  enum class Bytes { kRight, kWholeBuffers, kElements, kQuotient } bytes = Bytes::kRight;
 };
 
 const Rules kWrongRules[] = {
@@ -46,6 +46,7 @@ const Rules kWrongRules[] = {
     {.what = "all elements of a collective are counted, and a rank sends (n - 1) / n of them",
      .bytes = Rules::Bytes::kWholeBuffers},
     {.what = "elements are counted, and each has 4 bytes", .bytes = Rules::Bytes::kElements},
+    {.what = "(n - 1) / n is a quotient of two integers, and 0: multiply first", .bytes = Rules::Bytes::kQuotient},
 };
 
 // A step of one stage, played collective by collective and message by message.
@@ -67,7 +68,7 @@ class Step {
 
  private:
   [[nodiscard]] std::int64_t half(std::int64_t elements, std::int64_t ranks) const {
-    if (ranks == 1) return 0;
+    if (ranks == 1 || rules_.bytes == Rules::Bytes::kQuotient) return 0;
     return rules_.bytes == Rules::Bytes::kWholeBuffers ? elements : elements / ranks * (ranks - 1);
   }
   void all_reduce() { tensor_ += (rules_.all_reduce_is_half ? 1 : 2) * half(run_.rows * run_.channels, run_.tensor); }

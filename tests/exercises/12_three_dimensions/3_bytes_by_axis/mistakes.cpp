@@ -33,6 +33,8 @@ constexpr Mistake kMistakes[] = {
     {"activations_divided", "tensor ranks divide what they send along the pipeline",
      "Each has whole rows, and sends them."},
     {"whole_buffers", "a rank sends all elements of a collective", "It sends (n - 1) / n of them."},
+    {"integer_quotient", "(n - 1) / n is a quotient of two integers, and 0",
+     "Multiply first: n divides the elements of each collective."},
     {"elements", "elements are counted, not bytes", "A float32 has 4 bytes."},
 };
 
@@ -50,6 +52,7 @@ namespace {
 
 std::int64_t sent(std::int64_t elements, std::int64_t ranks) {
   if (is_mistake("whole_buffers")) return ranks > 1 ? elements : 0;
+  if (is_mistake("integer_quotient")) return elements * ((ranks - 1) / ranks);
   return elements * (ranks - 1) / ranks;
 }
 
