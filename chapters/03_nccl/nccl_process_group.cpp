@@ -68,9 +68,9 @@ comm::Work NcclProcessGroup::do_issue(std::span<Call> calls, comm::RunOn) {
             for (const Call& call : batch) collectives_->enqueue(call, communicator);
           },
           deadline);
+      for (const Call& call : batch) collectives_->finish_mean(call);
       rest = rest.subspan(batch.size());
     }
-    for (const Call& call : task->calls) collectives_->finish_mean(call);
     task->bounce.send_back(stream_);
     task->done.record(stream_);
   } catch (const std::exception&) {

@@ -129,6 +129,19 @@ TEST_CASE("NCCL works in place", "[nccl][chapter][multirank]") { test::check_in_
 TEST_CASE("grouped calls of NCCL move at the same time", "[nccl][chapter][multirank]") {
   test::check_grouped_calls(nccl_groups());
 }
+TEST_CASE("a call of a group of NCCL's gathers the mean of the call before it, not its sum",
+          "[nccl][chapter][multirank]") {
+  const auto results = test::run_ranks_for<std::vector<float>>(2, [](JobContext context) {
+    const auto group = nccl_groups()(std::move(context));
+    std::vector<float> mean(3, group->rank() == 0 ? 2 : 4), gathered(6);
+    group->group_start();
+    group->all_reduce(comm::host_buffer(std::span(mean)), ReduceOp::kMean);
+    group->all_gather(comm::host_buffer(std::span(gathered)), comm::host_buffer(std::span(mean)));
+    group->group_end().synchronize();
+    return gathered;
+  });
+  for (const auto& gathered : results) CHECK(gathered == std::vector<float>(6, 3));
+}
 TEST_CASE("NCCL reduces several buffers as one", "[nccl][chapter][multirank]") { test::check_coalesced(nccl_groups()); }
 TEST_CASE("a group of NCCL's splits into groups", "[nccl][chapter][multirank]") { test::check_split(nccl_groups()); }
 TEST_CASE("groups split from NCCL groups do not interfere", "[nccl][chapter][multirank]") {
