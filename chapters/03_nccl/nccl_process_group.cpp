@@ -87,12 +87,19 @@ std::size_t NcclProcessGroup::independent_calls(std::span<const Call> calls) {
     const auto *a_begin = static_cast<const std::byte*>(a.data), *b_begin = static_cast<const std::byte*>(b.data);
     return a_begin < b_begin + b.bytes() && b_begin < a_begin + a.bytes();
   };
-  const auto writes = [&](const Call& call, const comm::Buffer& buffer) {
-    return call.collective != comm::Collective::kSend && overlap(call.values, buffer);
+  const auto results_of = [](const Call& call) {
+    return call.parts.empty() ? std::span(&call.values, 1) : std::span(call.parts);
+  };
+  const auto touches = [&](const Call& call, const comm::Buffer& buffer) {
+    return overlap(call.input, buffer) ||
+           std::ranges::any_of(results_of(call), [&](const comm::Buffer& own) { return overlap(own, buffer); });
+  };
+  const auto changes = [&](const Call& writer, const Call& other) {
+    return writer.collective != comm::Collective::kSend &&
+           std::ranges::any_of(results_of(writer), [&](const comm::Buffer& result) { return touches(other, result); });
   };
   const auto depends = [&](const Call& later, const Call& earlier) {
-    return writes(earlier, later.values) || writes(earlier, later.input) || writes(later, earlier.values) ||
-           writes(later, earlier.input);
+    return changes(earlier, later) || changes(later, earlier);
   };
   std::size_t count = 1;
   while (count < calls.size() && std::ranges::none_of(calls.first(count), [&](const Call& earlier) {
