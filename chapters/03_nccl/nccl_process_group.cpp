@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include "03_nccl/group/device_census.hpp"
 #include "03_nccl/group/nccl_collectives.hpp"
@@ -120,20 +122,17 @@ void NcclProcessGroup::order_after_producers(const Task& task) const {
   }
 }
 
-// The longer of a call's two buffers comes first: the other may be a part of it.
+// The longest buffers come first: others may be parts of them.
 void NcclProcessGroup::bring_host_memory(Task& task) const {
-  for (const Call& call : task.calls) {
-    for (const comm::Buffer* buffer : {&call.values, &call.input}) watchdog_->wait_for_results_in(*buffer);
-    for (const comm::Buffer& part : call.parts) watchdog_->wait_for_results_in(part);
-  }
+  std::vector<std::pair<comm::Buffer*, bool>> buffers;  // with: whether the call writes to it
   for (Call& call : task.calls) {
-    const bool is_sent = call.collective == comm::Collective::kSend;
-    const bool input_is_longer = call.input.bytes() > call.values.bytes();
-    if (input_is_longer) task.bounce.bring(call.input, false, stream_);
-    if (call.parts.empty()) task.bounce.bring(call.values, !is_sent, stream_);
-    if (!input_is_longer) task.bounce.bring(call.input, false, stream_);
-    for (comm::Buffer& part : call.parts) task.bounce.bring(part, true, stream_);
+    buffers.emplace_back(&call.input, false);
+    if (call.parts.empty()) buffers.emplace_back(&call.values, call.collective != comm::Collective::kSend);
+    for (comm::Buffer& part : call.parts) buffers.emplace_back(&part, true);
   }
+  for (const auto& [buffer, is_result] : buffers) watchdog_->wait_for_results_in(*buffer);
+  std::ranges::stable_sort(buffers, std::greater(), [](const auto& each) { return each.first->bytes(); });
+  for (const auto& [buffer, is_result] : buffers) task.bounce.bring(*buffer, is_result, stream_);
 }
 
 void NcclProcessGroup::record_span(const Task& task) const {

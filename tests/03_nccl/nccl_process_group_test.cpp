@@ -158,6 +158,19 @@ TEST_CASE("grouped calls of NCCL that share one of several buffers run one after
   });
   for (const auto& values : results) CHECK(values == std::vector<std::int64_t>{4, 4, 2});
 }
+TEST_CASE("a grouped call of NCCL sees what the one before it has done to a part of its host memory",
+          "[nccl][chapter][multirank]") {
+  const auto results = test::run_ranks_for<std::vector<std::int64_t>>(2, [](JobContext context) {
+    const auto group = nccl_groups()(std::move(context));
+    std::vector<std::int64_t> values{1, 1, 1, 1};
+    group->group_start();
+    group->all_reduce(comm::host_buffer(std::span(values).first(2)));
+    group->all_reduce(comm::host_buffer(std::span(values)));
+    group->group_end().synchronize();
+    return values;
+  });
+  for (const auto& values : results) CHECK(values == std::vector<std::int64_t>{4, 4, 2, 2});
+}
 TEST_CASE("NCCL reduces several buffers as one", "[nccl][chapter][multirank]") { test::check_coalesced(nccl_groups()); }
 TEST_CASE("a group of NCCL's splits into groups", "[nccl][chapter][multirank]") { test::check_split(nccl_groups()); }
 TEST_CASE("groups split from NCCL groups do not interfere", "[nccl][chapter][multirank]") {
