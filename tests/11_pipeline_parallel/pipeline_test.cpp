@@ -174,7 +174,8 @@ TEST_CASE("parts that are not one whole model are refused on all ranks", "[pipel
                           "rank 0 has blocks 0 to 2 of the model, and the next part begins with block 3"},
                std::tuple{Range{0, 2}, Range{2, 4},
                           "rank 1 has blocks 2 to 4 of the model, and the next part begins with block 5"},
-               std::tuple{Range{1, 3}, Range{3, 5}, "rank 0 has blocks 1 to 3 of the model"});
+               std::tuple{Range{1, 3}, Range{3, 5},
+                          "rank 0 has blocks 1 to 3 of the model, and the first part must begin with block 0"});
   for (const test::RankOutcome& outcome : test::run_ranks(2, [&](comm::JobContext job) {
          const auto group = ring::make_shared_memory_process_group(std::move(job));
          const nn::GptPart part(config, 7, group->rank() == 0 ? first : second, pipeline::BorrowingLayers());
