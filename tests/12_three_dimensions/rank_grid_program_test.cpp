@@ -78,6 +78,14 @@ TEST_CASE("rank_grid says what no grid can be", "[grid]") {
   CHECK_THAT(hosts.err, ContainsSubstring("tensor ranks 3, 4 are on different hosts"));
 }
 
+TEST_CASE("ranks of mpirun are ranks, and too many of them are refused before they wait for one another", "[grid]") {
+  const Finished many = test::run_program(
+      {test::built_program("rank_grid")},
+      {{"RANK", ""}, {"WORLD_SIZE", ""}, {"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "21"}});
+  CHECK(many.exit_code == 2);
+  CHECK_THAT(many.err, ContainsSubstring("the sums are for at most 20 ranks"));
+}
+
 TEST_CASE("as ranks it adds up each rank once in each group", "[grid][multirank]") {
   const Finished finished = rank_grid_as_ranks("4", {"--tensor", "2", "--pipeline", "2"});
   INFO(finished.out << finished.err);

@@ -18,6 +18,7 @@
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/terminal.hpp"
+#include "comm/joining/job_environment.hpp"
 #include "comm/objects.hpp"
 #include "comm/rendezvous.hpp"
 
@@ -155,7 +156,6 @@ void print_sums(const RankGrid& grid, const std::vector<nlohmann::json>& sums) {
 int run_rank(const Options& options) {
   const comm::JobContext job = comm::rendezvous("env://");
   const RankGrid grid(grid::shape_of(job.world_size, options.tensor, options.pipeline), job.rank, job.world_size);
-  if (job.world_size > kMostSummed) throw UsageError(concat("the sums are for at most ", kMostSummed, " ranks; without --nproc, --world draws larger grids"));
   const auto world = backend::make_process_group("auto", job);
   try {
     const grid::GridGroups groups = grid::split(*world, grid);
@@ -170,7 +170,9 @@ int run_rank(const Options& options) {
 }
 
 int run(const Options& options) {
-  if (environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1) > 1) return run_rank(options);
+  const int ranks = comm::read_place(environment::get).world_size.value_or(1);
+  if (ranks > kMostSummed) throw UsageError(concat("the sums are for at most ", kMostSummed, " ranks; without --nproc, --world draws larger grids"));
+  if (ranks > 1) return run_rank(options);
   const RankGrid grid(grid::shape_of(options.world_size, options.tensor, options.pipeline), 0, options.world_size);
   print_grid(grid, options.ranks_per_host);
   return 0;
