@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.hpp"
@@ -163,6 +164,10 @@ TEST_CASE("blocks are divided nearly equally, or the last stage has as many as i
   CHECK(blocks(0) == Blocks{{0, 1}, {1, 3}, {3, 5}});
   CHECK(blocks(1) == Blocks{{0, 2}, {2, 4}, {4, 5}});
   CHECK(blocks(3) == Blocks{{0, 1}, {1, 2}, {2, 5}});
+}
+
+TEST_CASE("a pipeline stays where it is, because its stage refers to its links", "[pipeline_parallel]") {
+  STATIC_REQUIRE_FALSE(std::is_move_constructible_v<pipeline::Pipeline>);
 }
 
 TEST_CASE("parts that are not one whole model are refused on all ranks", "[pipeline_parallel][multirank]") {
