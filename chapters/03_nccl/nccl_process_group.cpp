@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include "03_nccl/group/device_census.hpp"
 #include "03_nccl/group/nccl_collectives.hpp"
@@ -73,9 +75,9 @@ comm::Work NcclProcessGroup::do_issue(std::span<Call> calls, comm::RunOn) {
             for (const Call& call : batch) collectives_->enqueue(call, communicator);
           },
           deadline);
+      for (const Call& call : batch) collectives_->finish_mean(call);
       rest = rest.subspan(batch.size());
     }
-    for (const Call& call : task->calls) collectives_->finish_mean(call);
     task->bounce.send_back(stream_);
     task->done.record(stream_);
   } catch (const std::exception&) {
@@ -92,12 +94,19 @@ std::size_t NcclProcessGroup::independent_calls(std::span<const Call> calls) {
     const auto *a_begin = static_cast<const std::byte*>(a.data), *b_begin = static_cast<const std::byte*>(b.data);
     return a_begin < b_begin + b.bytes() && b_begin < a_begin + a.bytes();
   };
-  const auto writes = [&](const Call& call, const comm::Buffer& buffer) {
-    return call.collective != comm::Collective::kSend && overlap(call.values, buffer);
+  const auto results_of = [](const Call& call) {
+    return call.parts.empty() ? std::span(&call.values, 1) : std::span(call.parts);
+  };
+  const auto touches = [&](const Call& call, const comm::Buffer& buffer) {
+    return overlap(call.input, buffer) ||
+           std::ranges::any_of(results_of(call), [&](const comm::Buffer& own) { return overlap(own, buffer); });
+  };
+  const auto changes = [&](const Call& writer, const Call& other) {
+    return writer.collective != comm::Collective::kSend &&
+           std::ranges::any_of(results_of(writer), [&](const comm::Buffer& result) { return touches(other, result); });
   };
   const auto depends = [&](const Call& later, const Call& earlier) {
-    return writes(earlier, later.values) || writes(earlier, later.input) || writes(later, earlier.values) ||
-           writes(later, earlier.input);
+    return changes(earlier, later) || changes(later, earlier);
   };
   std::size_t count = 1;
   while (count < calls.size() && std::ranges::none_of(calls.first(count), [&](const Call& earlier) {
@@ -118,20 +127,17 @@ void NcclProcessGroup::order_after_producers(const Task& task) const {
   }
 }
 
-// The longer of a call's two buffers comes first: the other may be a part of it.
+// The longest buffers come first: others may be parts of them.
 void NcclProcessGroup::bring_host_memory(Task& task) const {
-  for (const Call& call : task.calls) {
-    for (const comm::Buffer* buffer : {&call.values, &call.input}) watchdog_->wait_for_results_in(*buffer);
-    for (const comm::Buffer& part : call.parts) watchdog_->wait_for_results_in(part);
-  }
+  std::vector<std::pair<comm::Buffer*, bool>> buffers;  // with: whether the call writes to it
   for (Call& call : task.calls) {
-    const bool is_sent = call.collective == comm::Collective::kSend;
-    const bool input_is_longer = call.input.bytes() > call.values.bytes();
-    if (input_is_longer) task.bounce.bring(call.input, false, stream_);
-    if (call.parts.empty()) task.bounce.bring(call.values, !is_sent, stream_);
-    if (!input_is_longer) task.bounce.bring(call.input, false, stream_);
-    for (comm::Buffer& part : call.parts) task.bounce.bring(part, true, stream_);
+    buffers.emplace_back(&call.input, false);
+    if (call.parts.empty()) buffers.emplace_back(&call.values, call.collective != comm::Collective::kSend);
+    for (comm::Buffer& part : call.parts) buffers.emplace_back(&part, true);
   }
+  for (const auto& [buffer, is_result] : buffers) watchdog_->wait_for_results_in(*buffer);
+  std::ranges::stable_sort(buffers, std::greater(), [](const auto& each) { return each.first->bytes(); });
+  for (const auto& [buffer, is_result] : buffers) task.bounce.bring(*buffer, is_result, stream_);
 }
 
 void NcclProcessGroup::record_span(const Task& task) const {

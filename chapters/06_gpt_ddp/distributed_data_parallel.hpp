@@ -68,6 +68,10 @@ class DistributedDataParallel final : public nn::Module, public StepProtocol, pr
   /// @param names  From bucket_order(), at any number of ranks; the same on all of them. @pre  No step has begun.
   /// @throws FormatError  Not the module's parameters, each once.
   void set_bucket_order(std::span<const std::string> names);
+  /// Changes nothing. @throws FormatError  As set_bucket_order().
+  void require_bucket_order(std::span<const std::string> names) const {
+    if (!names.empty()) (void)indices_of(names, buckets_.parameters());
+  }
 
   /// How long the last finished backward (on a GPU: the device) sat idle, waiting for communication.
   [[nodiscard]] std::chrono::nanoseconds exposed_communication() const noexcept { return audit_.exposed(); }

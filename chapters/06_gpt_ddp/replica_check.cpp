@@ -97,16 +97,17 @@ std::vector<std::string> describe_layout(const nn::Module& module) {
 }
 
 // Names the first differing entry of the lowest rank whose layout differs from rank 0's.
-std::string describe_different_layouts(const std::vector<nlohmann::json>& layouts) {
+std::string describe_different_layouts(const std::vector<nlohmann::json>& layouts, const comm::JobContext& job) {
   std::size_t rank = 1;
   while (rank + 1 < layouts.size() && layouts[rank] == layouts[0]) ++rank;
   const auto ours = layouts[0].get<std::vector<std::string>>(), theirs = layouts[rank].get<std::vector<std::string>>();
   std::size_t entry = 0;
   while (entry < std::min(ours.size(), theirs.size()) && ours[entry] == theirs[entry]) ++entry;
   const auto what = [entry](const auto& entries) { return entry < entries.size() ? entries[entry] : "nothing"; };
-  return concat("the ranks hold different models: of ", ours.size(), " tensors on rank 0 and ", theirs.size(),
-                " on rank ", rank, ", number ", entry + 1, " is ", what(ours), " on rank 0 and ", what(theirs),
-                " on rank ", rank, "; build the same model, with the same configuration, on every rank");
+  const int first = job.global_rank(0), other = job.global_rank(static_cast<int>(rank));
+  return concat("the ranks hold different models: of ", ours.size(), " tensors on rank ", first, " and ", theirs.size(),
+                " on rank ", other, ", number ", entry + 1, " is ", what(ours), " on rank ", first, " and ",
+                what(theirs), " on rank ", other, "; build the same model, with the same configuration, on every rank");
 }
 
 }  // namespace
@@ -147,7 +148,7 @@ void require_equal_layout(const nn::Module& module, comm::ProcessGroup& group) {
   const std::int64_t own_hash[] = {hash_of(text.data(), text.size())};
   // Exchanges the whole text only if hashes differ, so that the error can name both sides.
   if (outliers(gather_rows(group, own_hash), 1, 0).empty()) return;
-  const std::string message = describe_different_layouts(comm::all_gather_object(group, layout));
+  const std::string message = describe_different_layouts(comm::all_gather_object(group, layout), group.context());
   group.prepare_common_error(message);
   throw MismatchError(message);
 }

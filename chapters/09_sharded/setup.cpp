@@ -54,9 +54,9 @@ void complete(Options& options, const CommandLine& line) {
   run::complete(static_cast<run::TrainOptions&>(options), line);
   if (options.zero < 0 || options.zero > 3)
     throw UsageError(concat("--zero ", options.zero, ": ZeRO has the stages 1, 2 and 3; 0 divides nothing"));
-  if (options.zero == 0) return;  // the options are those of train_gpt_ddp
   if (options.no_prefetch && options.zero != 3)
     throw UsageError("--no-prefetch is for --zero 3: the other stages keep all weights");
+  if (options.zero == 0) return;  // the options are those of train_gpt_ddp
   if (options.zero > 1 && options.uneven && options.accumulation_steps > 1)
     throw UsageError(concat("--uneven with --accumulation-steps and --zero ", options.zero,
                             ": ranks could have different numbers of micro-batches, and each of them is reduced; "

@@ -118,7 +118,7 @@ Tensor ShardedDataParallel::take_slot(std::int64_t count) {
 
 // Without this, the optimizer would find no gradient and update nothing, in silence.
 Tensor ShardedDataParallel::veto() const {
-  throw ContractError(concat("rank ", group_.rank(), ": sharded: the optimizer was made over the model, whose ",
+  throw ContractError(concat("rank ", number_in_job(group_), ": sharded: the optimizer was made over the model, whose ",
                              "gradients end in the ranks' shards (", parameters_.front().name, " in those of ",
                              units_[places_.front().unit].tag, "): make it over sharded.shards(), after the model has ",
                              "been wrapped"));
@@ -215,7 +215,7 @@ const Unit& ShardedDataParallel::weighed_unit(std::size_t index) {
   for (const std::size_t i : unit.parameters) {
     if (parameters_[i].parameter.has_gradient()) continue;
     const std::string message =
-        concat("rank ", group_.rank(), ": parameter ", parameters_[i].name, " of ", unit.tag,
+        concat("rank ", number_in_job(group_), ": parameter ", parameters_[i].name, " of ", unit.tag,
                " has no gradient in this step: the loss must depend on every parameter that is ",
                "trained; freeze it with set_requires_grad(false) before the module is wrapped");
     group_.abort(message);

@@ -27,8 +27,12 @@ Group& require_whole_model(const nn::GptPart& part, Group& group) {
   begins.back() = part.config().layer_count;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     if (begins[0] == 0 && ends[rank] == begins[rank + 1]) continue;
-    const std::string message = concat("pipeline: rank ", rank, " has blocks ", begins[rank], " to ", ends[rank],
-                                       " of the model, and the next part begins with block ", begins[rank + 1]);
+    const int number = group.context().global_rank(static_cast<int>(rank));
+    const std::string message =
+        concat("pipeline: rank ", number, " has blocks ", begins[rank], " to ", ends[rank], " of the model, and ",
+               begins[0] == 0 ? concat("the next part begins with block ", begins[rank + 1])
+                              : "the first part must begin with block 0",
+               "; make each part with pipeline::blocks_of()");
     group.prepare_common_error(message);
     throw ContractError(message);
   }

@@ -32,6 +32,8 @@ class Pipeline {
   /// @param group  The pipeline's ranks. Must outlive this.
   /// @throws ContractError  On all ranks: the parts do not follow one another, or are not the whole model.
   Pipeline(const nn::GptPart& part, Group& group, ScheduleKind kind);
+  Pipeline(const Pipeline&) = delete;  // the stage refers to the links
+  Pipeline& operator=(const Pipeline&) = delete;
 
   /// Forward and backward passes of a step, in the order of the schedule. Collective.
   /// @param micro_batches  At least one; the same on all ranks.

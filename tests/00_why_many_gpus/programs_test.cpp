@@ -91,6 +91,12 @@ TEST_CASE("what cannot be cut ends with exit code 2 and a way out", "[plan][chap
   CHECK_THAT(link.err, ContainsSubstring("use one of PCIe 3 x16"));
 }
 
+TEST_CASE("time_budget refuses numbers that the hours on one GPU take the place of", "[plan][chapter]") {
+  const Finished result = run_program({built_program("time_budget"), "--hours", "24", "--utilisation", "0.5"});
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.err, ContainsSubstring("--utilisation is for a time that is computed: leave --hours out"));
+}
+
 TEST_CASE("link_probe measures, fits and predicts on any machine", "[plan][chapter]") {
   const Finished result = run_program({built_program("link_probe"), "--world-size", "4"});
   INFO(result.err);

@@ -77,6 +77,21 @@ TEST_CASE("race predicts where ring and star cross", "[ring][chapter]") {
   CHECK(run({"race", "--predict"}).exit_code == 2);
 }
 
+TEST_CASE("race refuses half a link, and a race of one rank", "[ring][chapter]") {
+  const auto refusal = [](const std::vector<std::string>& options) {
+    std::vector<std::string> command{"race", "--bytes", "4", "--repeat", "1"};
+    command.insert(command.end(), options.begin(), options.end());
+    const test::Finished finished = run(command);
+    CHECK(finished.exit_code == 2);
+    return finished.out + finished.err;
+  };
+  const std::string both = "--alpha-us and --beta-gb-s go together";
+  CHECK_THAT(refusal({"--world-sizes", "2", "--alpha-us", "20"}), ContainsSubstring(both));
+  CHECK_THAT(refusal({"--predict", "--beta-gb-s", "2"}), ContainsSubstring(both));
+  CHECK_THAT(refusal({"--alpha-us", "20", "--beta-gb-s", "-2"}), ContainsSubstring("--beta-gb-s"));
+  CHECK_THAT(refusal({"--world-sizes", "1"}), ContainsSubstring("--world-sizes"));
+}
+
 TEST_CASE("a ring that sends first works with small chunks and hangs with large ones", "[ring][chapter]") {
   const test::Finished small = run({"send_first", "--bytes", "1000"});
   CHECK(small.exit_code == 0);

@@ -108,6 +108,16 @@ TEST_CASE("a wrong element ends bus_bandwidth, and the message names rank, backe
                                ContainsSubstring("expected"));
 }
 
+TEST_CASE("bus_bandwidth refuses a range without sizes, and to spoil the result of a rank that there is not",
+          "[nccl][chapter]") {
+  const test::Finished sizes = run({"--backends", "star", "--min-bytes", "8", "--max-bytes", "4"});
+  CHECK(sizes.exit_code == 2);
+  CHECK_THAT(sizes.err, ContainsSubstring("--min-bytes 8 is more than --max-bytes 4"));
+  const test::Finished spoiled = run({"--backends", "star", "--max-bytes", "1024", "--spoil", "2"});
+  CHECK(spoiled.exit_code == 2);
+  CHECK_THAT(spoiled.err, ContainsSubstring("--spoil 2: the ranks are 0 to 1"));
+}
+
 TEST_CASE("bus_bandwidth records what it prints", "[nccl][chapter][multirank]") {
   const test::TemporaryFolder folder;
   const std::string file = (folder.path() / "record.json").string();

@@ -129,6 +129,48 @@ TEST_CASE("NCCL works in place", "[nccl][chapter][multirank]") { test::check_in_
 TEST_CASE("grouped calls of NCCL move at the same time", "[nccl][chapter][multirank]") {
   test::check_grouped_calls(nccl_groups());
 }
+TEST_CASE("a call of a group of NCCL's gathers the mean of the call before it, not its sum",
+          "[nccl][chapter][multirank]") {
+  const auto results = test::run_ranks_for<std::vector<float>>(2, [](JobContext context) {
+    const auto group = nccl_groups()(std::move(context));
+    std::vector<float> mean(3, group->rank() == 0 ? 2 : 4), gathered(6);
+    group->group_start();
+    group->all_reduce(comm::host_buffer(std::span(mean)), ReduceOp::kMean);
+    group->all_gather(comm::host_buffer(std::span(gathered)), comm::host_buffer(std::span(mean)));
+    group->group_end().synchronize();
+    return gathered;
+  });
+  for (const auto& gathered : results) CHECK(gathered == std::vector<float>(6, 3));
+}
+TEST_CASE("grouped calls of NCCL that share one of several buffers run one after the other",
+          "[nccl][chapter][multirank]") {
+  const auto results = test::run_ranks_for<std::vector<std::int64_t>>(2, [](JobContext context) {
+    const auto group = nccl_groups()(std::move(context));
+    std::vector<std::int64_t> before{1}, after{1}, other{1};
+    const auto buffer_of = [](std::vector<std::int64_t>& values) { return comm::host_buffer(std::span(values)); };
+    const std::array several{buffer_of(before), buffer_of(after), buffer_of(other)};
+    group->group_start();
+    group->all_reduce(buffer_of(before));
+    group->all_reduce_coalesced(several);
+    group->all_reduce(buffer_of(after));
+    group->group_end().synchronize();
+    return std::vector<std::int64_t>{before[0], after[0], other[0]};
+  });
+  for (const auto& values : results) CHECK(values == std::vector<std::int64_t>{4, 4, 2});
+}
+TEST_CASE("a grouped call of NCCL sees what the one before it has done to a part of its host memory",
+          "[nccl][chapter][multirank]") {
+  const auto results = test::run_ranks_for<std::vector<std::int64_t>>(2, [](JobContext context) {
+    const auto group = nccl_groups()(std::move(context));
+    std::vector<std::int64_t> values{1, 1, 1, 1};
+    group->group_start();
+    group->all_reduce(comm::host_buffer(std::span(values).first(2)));
+    group->all_reduce(comm::host_buffer(std::span(values)));
+    group->group_end().synchronize();
+    return values;
+  });
+  for (const auto& values : results) CHECK(values == std::vector<std::int64_t>{4, 4, 2, 2});
+}
 TEST_CASE("NCCL reduces several buffers as one", "[nccl][chapter][multirank]") { test::check_coalesced(nccl_groups()); }
 TEST_CASE("a group of NCCL's splits into groups", "[nccl][chapter][multirank]") { test::check_split(nccl_groups()); }
 TEST_CASE("groups split from NCCL groups do not interfere", "[nccl][chapter][multirank]") {

@@ -48,4 +48,7 @@ TEST_CASE("ladder refuses sizes whose elements its kernels cannot count", "[kern
   CHECK(
       contains(finished.err, "--sizes 65536 x 32768 makes an array of 2147483648 elements; the ladders' kernels take"));
   CHECK(ladder({"reduction", "--sizes", "2000000000"}).exit_code == 2);
+  const test::Finished scores = ladder({"flash_attention", "--sizes", "64,8192"});  // one for each pair of positions
+  CHECK(scores.exit_code == 2);
+  CHECK(contains(scores.err, "--sizes 64 x 8192 makes an array of 4294967296 elements"));
 }

@@ -6,6 +6,7 @@
 
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "branch_model.hpp"
+#include "nn/layers.hpp"
 #include "support/catch.hpp"
 
 using namespace lockstep;
@@ -41,6 +42,24 @@ TEST_CASE("unused parameters are named on all ranks in the same step, whoever mi
   for (const std::string& message : messages) {
     CHECK_THAT(message, ContainsSubstring("step 2") && ContainsSubstring("no gradient to " + expected));
   }
+}
+
+TEST_CASE("faults of ranks that are a part of the job are named by their numbers in the job", "[ddp][multirank]") {
+  const auto reversed = [](comm::ProcessGroup& world) { return world.split(0, /*key=*/1 - world.rank()); };
+  const auto faults = messages_of(2, [&](comm::JobContext context) {
+    const Group world = make_group(std::move(context)), group = reversed(*world);
+    BranchModel model;
+    const ddp::DistributedDataParallel ddp(model, *group);
+    model.loss(world->rank() == 0 ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{0, 1, 2}).backward();
+  });
+  for (const std::string& message : faults) CHECK_THAT(message, ContainsSubstring("no gradient to c on rank 0;"));
+  const auto layouts = messages_of(2, [&](comm::JobContext context) {
+    const Group world = make_group(std::move(context)), group = reversed(*world);
+    nn::Linear model(2, 3 + world->rank(), 1);
+    const ddp::DistributedDataParallel ddp(model, *group);
+  });
+  for (const std::string& message : layouts)
+    CHECK_THAT(message, ContainsSubstring("of 2 tensors on rank 1 and 2 on rank 0, number 1 is"));
 }
 
 TEST_CASE("with find_unused_parameters an unused one counts as zeros, and on no rank stays unwritten",

@@ -227,6 +227,26 @@ TEST_CASE("a checkpoint of other objects is refused before anything is changed",
   CHECK_THROWS_AS(accelerator.load_state(), IoError);
 }
 
+TEST_CASE("a checkpoint of a model that trained other parameters is refused before anything is changed",
+          "[accelerate][checkpoint][fault]") {
+  const TemporaryFolder folder;
+  {
+    Training saved(8, {.batch_size = 4});
+    Accelerator accelerator({.project_dir = folder.path()});
+    auto net = accelerator.prepare(saved.model);
+    for (const data::Batch& batch : saved.loader) accelerator.backward(saved.loss_of(batch));
+    for (const autograd::Variable& parameter : saved.model.parameters()) parameter.value().fill_zero();
+    accelerator.save_state();
+  }
+  Training other(8, {.batch_size = 4});
+  other.model.parameters().front().set_requires_grad(false);
+  const auto before = values_of(other.model);
+  Accelerator accelerator({.project_dir = folder.path()});
+  auto net = accelerator.prepare(other.model);
+  CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("which the model does not have, or does not train"));
+  CHECK(values_of(other.model) == before);
+}
+
 TEST_CASE("a checkpoint of other data is refused before anything is changed", "[accelerate][checkpoint][fault]") {
   const TemporaryFolder folder;
   {

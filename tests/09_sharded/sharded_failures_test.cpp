@@ -141,6 +141,18 @@ TEST_CASE("a parameter without a gradient ends the step on all ranks, by name", 
     CHECK_THAT(message, ContainsSubstring("rank 1") && ContainsSubstring("parameter second of unit second"));
 }
 
+TEST_CASE("a rank of a group that is a part of the job is named by its number in the job", "[sharded][multirank]") {
+  const auto messages = messages_of_ranks(2, [](comm::JobContext job) {
+    const auto world = make_link(std::move(job), Link::kSharedMemory);
+    const auto reversed = world->split(0, /*key=*/1 - world->rank());
+    Tiny model;
+    sharded::ShardedDataParallel sharded(model, *reversed);
+    model.loss(1, world->rank() == 0).backward();
+  });
+  for (const std::string& message : messages)
+    CHECK_THAT(message, ContainsSubstring("rank 1: parameter second of unit second"));
+}
+
 TEST_CASE("what cannot be sharded is refused", "[sharded]") {
   const auto group = make_link(comm::JobContext(), Link::kSharedMemory);
   nn::Gpt model(small_gpt(), 1);

@@ -125,6 +125,7 @@ TEST_CASE("sharded ranks refuse in one sentence the options that they do not hav
   };
   CHECK_THAT(refusal({"--zero", "4"}), ContainsSubstring("--zero 4: ZeRO has the stages 1, 2 and 3"));
   CHECK_THAT(refusal({"--no-prefetch"}), ContainsSubstring("--no-prefetch is for --zero 3"));
+  CHECK_THAT(refusal({"--zero", "0", "--no-prefetch"}), ContainsSubstring("--no-prefetch is for --zero 3"));
   CHECK_THAT(refusal({"--zero", "2", "--uneven", "--accumulation-steps", "2"}),
              ContainsSubstring("--uneven with --accumulation-steps and --zero 2"));
   CHECK_THAT(refusal({"--no-sync"}), ContainsSubstring("--no-sync is for train_gpt_ddp"));

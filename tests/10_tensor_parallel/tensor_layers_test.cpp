@@ -8,6 +8,7 @@
 #include "10_tensor_parallel/gpt/tensor_step.hpp"
 #include "base/error.hpp"
 #include "nn/gpt.hpp"
+#include "nn/layers.hpp"
 #include "optim/clip.hpp"
 #include "support/catch.hpp"
 #include "tensor_ranks.hpp"
@@ -136,6 +137,16 @@ TEST_CASE("the norm counts every element once, and clipping scales all by one fa
     CHECK(rank.norm < 1e-6);  // in float32
     CHECK(rank.gradients < 1e-6);
   }
+}
+
+TEST_CASE("frozen norms have no gradients to be summed", "[tensor_parallel]") {
+  const auto group = ring::make_shared_memory_process_group(comm::JobContext());
+  const nn::GptConfig config = config_with(false);
+  nn::Gpt model(config, {7, DType::kFloat64}, tensor_parallel::TensorLayers(*group, RowLayout::kDivided));
+  for (const nn::NamedModule& named : model.named_modules())
+    if (auto* const norm = dynamic_cast<nn::LayerNorm*>(&named.module)) norm->set_requires_grad(false);
+  loss_of(model).backward();
+  CHECK_NOTHROW(tensor_parallel::sum_partial_gradients(model, *group));
 }
 
 TEST_CASE("heads that do not divide are refused with numbers that do", "[tensor_parallel]") {

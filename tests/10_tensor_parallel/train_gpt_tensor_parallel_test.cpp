@@ -162,6 +162,17 @@ TEST_CASE("what tensor-parallel ranks cannot do is refused in a sentence", "[ten
   CHECK_THAT(refusal(2, {"--check-replicas", "5"}), ContainsSubstring("--check-replicas is for train_gpt_ddp"));
 }
 
+TEST_CASE("the ranks of mpirun count before they begin", "[tensor_parallel]") {
+  const test::Finished finished =
+      test::run_program({test::built_program("train_gpt_tensor_parallel")}, {{"LOCKSTEP_CHECK_OPTIONS", "1"},
+                                                                             {"RANK", ""},
+                                                                             {"WORLD_SIZE", ""},
+                                                                             {"OMPI_COMM_WORLD_RANK", "0"},
+                                                                             {"OMPI_COMM_WORLD_SIZE", "7"}});
+  CHECK(finished.exit_code == 2);
+  CHECK_THAT(finished.err, ContainsSubstring("heads do not divide among 7 ranks"));
+}
+
 TEST_CASE("column_row agrees with the uncut product and sends two sums", "[tensor_parallel]") {
   for (const char* const ranks : {"1", "2", "3", "4", "32"}) {
     const auto finished = test::run_program({test::built_program("column_row"), "--ranks", ranks});

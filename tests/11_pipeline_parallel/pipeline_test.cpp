@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.hpp"
@@ -198,6 +199,10 @@ TEST_CASE("blocks are divided nearly equally, or the last stage has as many as i
   CHECK(blocks(3) == Blocks{{0, 1}, {1, 2}, {2, 5}});
 }
 
+TEST_CASE("a pipeline stays where it is, because its stage refers to its links", "[pipeline_parallel]") {
+  STATIC_REQUIRE_FALSE(std::is_move_constructible_v<pipeline::Pipeline>);
+}
+
 TEST_CASE("parts that are not one whole model are refused on all ranks", "[pipeline_parallel][multirank]") {
   const nn::GptConfig config = PipelineCase{}.config();
   const auto [first, second, problem] =
@@ -207,7 +212,8 @@ TEST_CASE("parts that are not one whole model are refused on all ranks", "[pipel
                           "rank 0 has blocks 0 to 2 of the model, and the next part begins with block 3"},
                std::tuple{Range{0, 2}, Range{2, 4},
                           "rank 1 has blocks 2 to 4 of the model, and the next part begins with block 5"},
-               std::tuple{Range{1, 3}, Range{3, 5}, "rank 0 has blocks 1 to 3 of the model"});
+               std::tuple{Range{1, 3}, Range{3, 5},
+                          "rank 0 has blocks 1 to 3 of the model, and the first part must begin with block 0"});
   for (const test::RankOutcome& outcome : test::run_ranks(2, [&](comm::JobContext job) {
          const auto group = ring::make_shared_memory_process_group(std::move(job));
          const nn::GptPart part(config, 7, group->rank() == 0 ? first : second, pipeline::BorrowingLayers());

@@ -177,6 +177,17 @@ TEST_CASE("what a pipeline cannot do is refused in a sentence", "[pipeline_paral
   CHECK_THAT(refusal(2, {"--check-replicas", "5"}), ContainsSubstring("--check-replicas is for train_gpt_ddp"));
 }
 
+TEST_CASE("the ranks of mpirun count before they begin", "[pipeline_parallel]") {
+  const test::Finished finished =
+      test::run_program({test::built_program("train_gpt_pipeline")}, {{"LOCKSTEP_CHECK_OPTIONS", "1"},
+                                                                      {"RANK", ""},
+                                                                      {"WORLD_SIZE", ""},
+                                                                      {"OMPI_COMM_WORLD_RANK", "0"},
+                                                                      {"OMPI_COMM_WORLD_SIZE", "100"}});
+  CHECK(finished.exit_code == 2);
+  CHECK_THAT(finished.err, ContainsSubstring("100 ranks in a pipeline for "));
+}
+
 TEST_CASE("a pipeline with a loss that is not finite ends with one sentence", "[pipeline_parallel][multirank]") {
   const Job job;
   const test::Finished finished = train(

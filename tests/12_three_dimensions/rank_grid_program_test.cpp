@@ -79,6 +79,21 @@ TEST_CASE("rank_grid says what no grid can be", "[grid]") {
   CHECK_THAT(hosts.err, ContainsSubstring("tensor ranks 3, 4 are on different hosts"));
 }
 
+TEST_CASE("ranks of mpirun are ranks, and what they cannot do is refused before they wait for one another", "[grid]") {
+  const auto first_of = [](const std::string& ranks, const std::vector<std::string>& options) {
+    std::vector<std::string> command{test::built_program("rank_grid")};
+    command.insert(command.end(), options.begin(), options.end());
+    return test::run_program(
+        command, {{"RANK", ""}, {"WORLD_SIZE", ""}, {"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", ranks}});
+  };
+  const Finished many = first_of("21", {"--tensor", "1", "--pipeline", "1"});
+  CHECK(many.exit_code == 2);
+  CHECK_THAT(many.err, ContainsSubstring("the sums are for at most 20 ranks"));
+  const Finished apart = first_of("8", {"--tensor", "8", "--pipeline", "1", "--ranks-per-host", "4"});
+  CHECK(apart.exit_code == 2);
+  CHECK_THAT(apart.err, ContainsSubstring("tensor ranks 3, 4 are on different hosts"));
+}
+
 TEST_CASE("as ranks it adds up each rank once in each group", "[grid][multirank]") {
   const Finished finished = rank_grid_as_ranks("4", {"--tensor", "2", "--pipeline", "2"});
   INFO(finished.out << finished.err);

@@ -213,6 +213,22 @@ TEST_CASE("what a grid cannot do is refused in a sentence", "[grid]") {
   CHECK_THAT(refusal({1, 2, 1}, 2, {"--zero", "2"}), ContainsSubstring("--zero"));
 }
 
+TEST_CASE("a grid has the ranks that mpirun says", "[grid]") {
+  const auto checked = [](const std::string& ranks) {
+    return test::run_program({test::built_program("train_gpt_3d"), "--tensor", "2", "--pipeline", "2"},
+                             {{"LOCKSTEP_CHECK_OPTIONS", "1"},
+                              {"RANK", ""},
+                              {"WORLD_SIZE", ""},
+                              {"OMPI_COMM_WORLD_RANK", "0"},
+                              {"OMPI_COMM_WORLD_SIZE", ranks}});
+  };
+  const test::Finished four = checked("4"), six = checked("6");
+  INFO(four.err);
+  CHECK(four.exit_code == 0);
+  CHECK(six.exit_code == 2);
+  CHECK_THAT(six.err, ContainsSubstring("6 ranks are no multiple of --tensor 2 x --pipeline 2"));
+}
+
 TEST_CASE("a killed or stopped rank is named by the others, with its place and its group",
           "[grid][inject][multirank]") {
   const std::string kind = GENERATE("kill", "stop");

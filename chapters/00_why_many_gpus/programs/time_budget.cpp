@@ -6,6 +6,7 @@
 
 #include "00_why_many_gpus/budget.hpp"
 #include "base/command_line.hpp"
+#include "base/error.hpp"
 #include "base/terminal.hpp"
 
 namespace {
@@ -55,6 +56,8 @@ int main(int argc, char** argv) {
   app.add_flag("--recompute", computes_forward_twice, "The forward pass is computed twice (8 N D)");
   return run_main(app, argc, argv, [&] {
     if (app.is_given("--hours")) {
+      for (const char* const other : {"--parameters", "--tokens", "--tflops", "--utilisation", "--recompute"})
+        if (app.is_given(other)) throw UsageError(concat(other, " is for a time that is computed: leave --hours out"));
       if (gpus.empty()) gpus = {1, 4, 8};
       std::cout << "a job of " << hours << " hours on one GPU; each of several does " << work.efficiency
                 << " of what it does alone\n";

@@ -78,7 +78,6 @@ double crossover_bytes(int world_size, const plan::Link& link) {
 
 void print_crossovers(const std::vector<int>& world_sizes, const plan::Link& link) {
   for (const int world_size : world_sizes) {
-    if (world_size < 2) continue;
     std::cout << "model, " << world_size << " ranks: the ring is faster than the star from "
               << with_digits(crossover_bytes(world_size, link), 0) << " bytes up\n";
   }
@@ -212,16 +211,19 @@ int run_rank(const Options& options) {
 int main(int argc, char** argv) {
   CommandLine app("Races star, mesh and ring all-reduce, and predicts the outcome");
   Options options;
-  app.add_option("--world-sizes", options.world_sizes, "Ranks, at most 8").check(whole_number(1, 8));
+  app.add_option("--world-sizes", options.world_sizes, "Ranks, 2 to 8").check(whole_number(2, 8));
   app.add_option("--bytes", options.bytes, "Bytes of the buffer on each rank").check(whole_number(4, 1 << 28));
   app.add_option("--repeat", options.repeat, "Number of measured runs").check(whole_number(1, 1000));
   app.add_option("--alpha-us", options.alpha_us, "Latency for the prediction")
       .check(real_number(0))
       .without_default();
   app.add_option("--beta-gb-s", options.beta_gb_s, "Bandwidth for the prediction; both are measured if left out")
+      .check(positive_number())
       .without_default();
   app.add_flag("--predict", options.shall_only_predict, "Only predict the size from which the ring is faster");
   return run_main(app, argc, argv, [&] {
+    if (app.is_given("--alpha-us") != app.is_given("--beta-gb-s"))
+      throw UsageError("--alpha-us and --beta-gb-s go together: give both, or neither, and they are measured");
     if (options.shall_only_predict) {
       if (options.beta_gb_s <= 0) throw UsageError("--predict needs --alpha-us and --beta-gb-s");
       print_crossovers(options.world_sizes, {options.alpha_us * 1e-6, options.beta_gb_s * 1e9});

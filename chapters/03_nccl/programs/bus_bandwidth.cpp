@@ -43,8 +43,10 @@ const auto kOps = by_name({comm::ReduceOp::kSum, comm::ReduceOp::kProduct, comm:
 
 std::vector<std::int64_t> sizes(const Options& options) {
   std::vector<std::int64_t> all;
-  for (std::int64_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes *= options.factor)
+  for (std::int64_t bytes = options.min_bytes;; bytes *= options.factor) {
     all.push_back(bytes);
+    if (bytes > options.max_bytes / options.factor) break;  // the next one is larger than the largest
+  }
   return all;
 }
 
@@ -136,6 +138,10 @@ int run_rank(const Options& options) {
 
 int run(const Options& options, const std::string& command) {
   if (launch::is_rank()) return run_rank(options);
+  if (options.min_bytes > options.max_bytes)
+    throw UsageError(concat("--min-bytes ", options.min_bytes, " is more than --max-bytes ", options.max_bytes));
+  if (options.spoil >= options.world_size)
+    throw UsageError(concat("--spoil ", options.spoil, ": the ranks are 0 to ", options.world_size - 1));
   Report report = empty_report(options, options.world_size);
   const int exit_code = bandwidth::run_jobs(options, report);
   if (exit_code != 0) return exit_code;

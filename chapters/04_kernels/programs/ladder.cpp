@@ -7,6 +7,7 @@
 #include <functional>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "04_kernels/measure/backend.hpp"
@@ -166,11 +167,13 @@ void print_times(const LadderEntry& entry, std::span<const int> sizes, const std
 }
 
 // The kernels count elements with int, and step past the last one.
-void require_countable(std::span<const int> sizes) {
+void require_countable(std::string_view ladder, std::span<const int> sizes) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
   std::vector<int> largest(sizes.begin(), sizes.end());
   std::ranges::sort(largest, std::greater());
-  const std::int64_t elements = largest.size() == 1 ? largest[0] : std::int64_t{largest[0]} * largest[1];
+  std::int64_t elements = largest.size() == 1 ? largest[0] : std::int64_t{largest[0]} * largest[1];
+  // Each position of a head has 64 numbers, and a score for each position of the head.
+  if (ladder == "flash_attention" && elements <= kMost) elements *= std::max(sizes[1], kHeadWidth);
   if (elements > kMost) {
     throw UsageError(concat("--sizes ", size_text(sizes), " makes an array of ", elements,
                             " elements; the ladders' kernels take at most ", kMost));
@@ -183,7 +186,7 @@ int climb(const Options& options) {
   const std::span<const int> sizes = options.sizes.empty() ? usual : std::span<const int>(options.sizes);
   if (sizes.size() != usual.size())
     throw UsageError(concat("--sizes takes ", entry.sizes, ", such as ", size_text(usual)));
-  require_countable(sizes);
+  require_countable(entry.name, sizes);
   if (!Device{accelerator_type(), 0}.is_available()) {
     throw UnavailableError(concat("this machine has no NVIDIA GPU with a driver; LOCKSTEP_PRESET=cpu ./lockstep run ",
                                   "04 ladder -- ", entry.name, " climbs on the emulator"));

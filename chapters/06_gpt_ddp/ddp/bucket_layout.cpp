@@ -112,7 +112,8 @@ std::vector<std::size_t> indices_of(std::span<const std::string> names,
   for (const std::string& name : names) {
     const auto found = std::ranges::find(parameters, name, &nn::NamedParameter::name);
     if (found == parameters.end())
-      throw FormatError(concat("a saved order of buckets has ", name, ", which the model does not have"));
+      throw FormatError(
+          concat("a saved order of buckets has ", name, ", which the model does not have, or does not train"));
     order.push_back(static_cast<std::size_t>(found - parameters.begin()));
   }
   const std::set<std::size_t> different(order.begin(), order.end());

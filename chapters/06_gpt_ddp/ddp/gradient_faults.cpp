@@ -14,6 +14,7 @@ namespace {
 struct FaultTable {
   std::vector<std::int64_t> cells;
   std::size_t row_length;
+  const comm::JobContext& job;
 
   [[nodiscard]] std::size_t rank_count() const { return cells.size() / row_length; }
   [[nodiscard]] GradientFault fault(std::size_t rank, std::size_t parameter) const {
@@ -32,7 +33,7 @@ std::string ranks_with(const FaultTable& table, GradientFault fault, std::size_t
   std::size_t found = 0;
   for (std::size_t rank = 0; rank < table.rank_count(); ++rank) {
     if (table.fault(rank, parameter) != fault) continue;
-    ranks += concat(found == 0 ? "" : ", ", rank);
+    ranks += concat(found == 0 ? "" : ", ", table.job.global_rank(static_cast<int>(rank)));
     ++found;
   }
   if (found == 0) return "";
@@ -72,7 +73,7 @@ void throw_gradient_faults(comm::ProcessGroup& group, std::span<const nn::NamedP
                            const std::function<std::string()>& advice) {
   std::vector<std::int64_t> row{step};
   for (const GradientFault fault : faults) row.push_back(static_cast<std::int64_t>(fault));
-  const FaultTable table{gather_rows(group, row), row.size()};
+  const FaultTable table{gather_rows(group, row), row.size(), group.context()};
   const auto prepare = [&](const std::string& message, GradientFault fault) {
     group.prepare_common_error(message, only_rank_with(table, fault, parameters.size()));
     return message;

@@ -237,15 +237,16 @@ LoadedCheckpoint load_objects(const SavedObjects& objects, const PartialState& r
     positions.push_back(run::sampler_state_from(state.at("samplers", i), state.path()));
     objects.samplers[i]->require_loadable(positions.back());
   }
+  std::vector<std::vector<std::string>> orders;  // of buckets
+  for (std::size_t i = 0; i < objects.models.size(); ++i) {
+    orders.push_back(state.at("bucket_orders", i).get<std::vector<std::string>>());
+    if (const auto wrapper = objects.models[i].wrapper.lock()) wrapper->require_bucket_order(orders.back());
+  }
 
   const checkpoint::Contents contents = contents_of(objects);
   require_loadable(found, contents);
 
   // What may still be refused comes first. After that, only the disk can fail.
-  for (std::size_t i = 0; i < objects.models.size(); ++i) {
-    const auto wrapper = objects.models[i].wrapper.lock();
-    if (wrapper) wrapper->set_bucket_order(state.at("bucket_orders", i).get<std::vector<std::string>>());
-  }
   load_all(objects.of_job, state.objects());
   if (has_rank_states) load_all(objects.of_rank, own);
   (void)checkpoint::load(found, contents);
@@ -253,6 +254,8 @@ LoadedCheckpoint load_objects(const SavedObjects& objects, const PartialState& r
   for (std::size_t i = 0; i < positions.size(); ++i) objects.samplers[i]->load_state(positions[i]);
   for (std::size_t i = 0; i < objects.schedules.size(); ++i)
     *objects.schedules[i] = state.at("schedulers", i).get<std::int64_t>();
+  for (std::size_t i = 0; i < orders.size(); ++i)
+    if (const auto wrapper = objects.models[i].wrapper.lock()) wrapper->set_bucket_order(orders[i]);
   return {.checkpoint = found, .number = state.number(), .has_rank_states = has_rank_states};
 }
 

@@ -81,8 +81,7 @@ struct LoadedCheckpoint {
 /// Loads all objects from the newest checkpoint that verifies, or from the named one; all ranks follow rank 0's choice.
 /// Registered objects are loaded before the tensors, because they may refuse their state. Collective.
 /// @param path  A folder of checkpoints, or one of them.
-/// @throws IoError, FormatError  There is none, or it does not fit the prepared objects; at most the order of buckets
-///                               has changed.
+/// @throws IoError, FormatError  There is none, or it does not fit the prepared objects; nothing has changed.
 /// @throws  What a registered object throws: objects registered before it have their state, and the others are
 ///          unchanged.
 /// @throws MismatchError         On all ranks: a rank lacks rank 0's checkpoint, or its copy is damaged.

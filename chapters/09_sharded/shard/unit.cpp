@@ -86,7 +86,7 @@ void make_room_for_gradients(Unit& unit, std::span<const nn::NamedParameter> par
 }  // namespace
 
 std::vector<Unit> make_units(std::span<const nn::NamedParameter> parameters, comm::ProcessGroup& group, int stage) {
-  require_memory_of_their_own(parameters, group.rank());
+  require_memory_of_their_own(parameters, number_in_job(group));
   std::vector<nn::ParameterUnit> divided = nn::units_of(shapes_of(parameters), group.world_size());
   std::ranges::reverse(divided);
   std::vector<Unit> units;

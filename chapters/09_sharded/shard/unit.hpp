@@ -57,4 +57,9 @@ struct Unit {
 /// Memory of `count` float32 elements that the group reads in place, filled with zeros. Collective.
 [[nodiscard]] Tensor allocate_elements(std::int64_t count, comm::ProcessGroup& group, Device device);
 
+/// This rank's number in the job, for messages: the group may be a part of it.
+[[nodiscard]] inline int number_in_job(const comm::ProcessGroup& group) {
+  return group.context().global_rank(group.rank());
+}
+
 }  // namespace lockstep::sharded

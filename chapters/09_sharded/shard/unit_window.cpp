@@ -46,7 +46,7 @@ void UnitWindow::end_pass() {
 
 void UnitWindow::fetch(autograd::Variable& parameter) {
   const std::size_t unit = unit_of_.at(parameter.node().get());
-  require(is_open_, "rank ", group_.rank(), ": sharded: the value of ", parameter.name(),
+  require(is_open_, "rank ", number_in_job(group_), ": sharded: the value of ", parameter.name(),
           " is asked for outside a step, and no rank has all of ", units_[unit].tag,
           ": take part on all ranks in accumulate() or in_step(), or read this rank's part in shards()");
   use(unit);
@@ -113,7 +113,7 @@ void UnitWindow::replay(const std::function<void(std::size_t)>& reduce) {
   const std::vector<FetchOrder::Event> events(order_->events().begin(), order_->events().end());
   if (events.empty()) {
     const std::string message =
-        concat("rank ", group_.rank(),
+        concat("rank ", number_in_job(group_),
                " has no data in the first pass through the model, so it does not know which units the ",
                "others gather, and in which order: give every rank at least one batch, or use fewer ranks");
     group_.abort(message);

@@ -10,6 +10,7 @@
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "comm/buffer.hpp"
+#include "comm/joining/job_environment.hpp"
 #include "pretrained/language_model.hpp"
 #include "run/option_parser.hpp"
 #include "run/text_summary.hpp"
@@ -22,6 +23,12 @@ run::OptionList list_options(Options& options) {
                       .name = "--sequence-parallel",
                       .help = "Divide norms, dropout and the residual stream among the ranks too, by rows",
                       .kind = run::OptionKind::kLayout}}});
+}
+
+// `lockstep launch` sets WORLD_SIZE also for a process that only checks the options, and is no rank.
+int launched_ranks() {
+  if (const auto ranks = environment::get_int("WORLD_SIZE", 1, INT32_MAX)) return static_cast<int>(*ranks);
+  return comm::read_place(environment::get).world_size.value_or(1);
 }
 
 void refuse_data_parallelism(const run::TrainOptions& options, const CommandLine& line) {
@@ -48,7 +55,7 @@ void complete(Options& options, const CommandLine& line) {
   options.data_ranks = 1;  // every rank computes the whole batch
   options.require_divisible_batch(options.data_ranks);
   refuse_data_parallelism(options, line);
-  const std::int64_t ranks = environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1);
+  const int ranks = launched_ranks();
   require_divisible_model(options.model.config(options.data.vocabulary_size), ranks, options.rows());
   options.division = concat("tensor ", ranks, options.sequence_parallel ? ", sequence parallel" : "");
 }

@@ -26,6 +26,10 @@ struct Options : run::TrainOptions {
 /// As list_options() of TrainOptions, with --sequence-parallel. It is not saved: a run may be resumed without it.
 [[nodiscard]] run::OptionList list_options(Options& options);
 
+/// The number of ranks that the launcher has started: WORLD_SIZE, or what mpirun or srun says. 1 if none has.
+/// @throws  As comm::read_place().
+[[nodiscard]] int launched_ranks();
+
 /// For ranks that have parts of one model.
 /// @throws UsageError  An option that is for data parallelism.
 void refuse_data_parallelism(const run::TrainOptions& options, const CommandLine& line);
@@ -34,7 +38,7 @@ void refuse_data_parallelism(const run::TrainOptions& options, const CommandLine
 /// @throws UsageError  `ranks` cannot divide the heads, the vocabulary or, with kDivided, the positions of a sample.
 void require_divisible_model(const nn::GptConfig& config, std::int64_t ranks, RowLayout rows);
 
-/// As complete() of TrainOptions. Reads the number of ranks where the launcher has put it (WORLD_SIZE).
+/// As complete() of TrainOptions, for launched_ranks().
 /// @throws UsageError  The ranks cannot divide the model. Also as refuse_data_parallelism().
 void complete(Options& options, const CommandLine& line);
 

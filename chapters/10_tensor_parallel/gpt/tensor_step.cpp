@@ -23,6 +23,7 @@ void sum_partial_gradients(nn::Module& model, Group& group) {
       if (parameter.has_gradient()) partial.push_back(comm::buffer_of(parameter.gradient()));
     }
   }
+  if (partial.empty()) return;  // all norms are frozen
   group.all_reduce_coalesced(partial, comm::ReduceOp::kSum, {.tag = "gradients of norms"}).synchronize();
 }
 

@@ -1,13 +1,11 @@
 #include "11_pipeline_parallel/gpt/setup.hpp"
 
-#include <climits>
 #include <cstdint>
 #include <utility>
 
 #include "10_tensor_parallel/gpt/setup.hpp"
 #include "base/command_line.hpp"
 #include "base/counted.hpp"
-#include "base/environment.hpp"
 #include "base/error.hpp"
 #include "run/option_parser.hpp"
 
@@ -57,7 +55,7 @@ void complete(Options& options, const CommandLine& line) {
   options.data_ranks = 1;  // every rank reads the whole batch
   options.require_divisible_batch(options.data_ranks);
   tensor_parallel::refuse_data_parallelism(options, line);
-  const std::int64_t ranks = environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1);
+  const int ranks = tensor_parallel::launched_ranks();
   require_enough_blocks(options.model.config(options.data.vocabulary_size), ranks, options.last_stage_blocks);
   options.division =
       concat("pipeline ", ranks, describe_pipeline(options.pipeline_schedule, options.last_stage_blocks));

@@ -33,7 +33,7 @@ struct Options : run::TrainOptions {
 /// @throws UsageError  A stage would have no block.
 void require_enough_blocks(const nn::GptConfig& config, std::int64_t stages, std::int64_t last_stage_blocks);
 
-/// As complete() of TrainOptions. Reads the number of ranks where the launcher has put it (WORLD_SIZE).
+/// As complete() of TrainOptions, for tensor_parallel::launched_ranks().
 /// @throws  As require_enough_blocks() and tensor_parallel::refuse_data_parallelism().
 void complete(Options& options, const CommandLine& line);
 

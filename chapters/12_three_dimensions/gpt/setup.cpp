@@ -8,14 +8,15 @@
 #include "base/command_line.hpp"
 #include "base/environment.hpp"
 #include "base/error.hpp"
+#include "comm/joining/job_environment.hpp"
 #include "run/option_parser.hpp"
 
 namespace lockstep::grid {
 namespace {
 
-int launched_ranks() { return static_cast<int>(environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1)); }
+using tensor_parallel::launched_ranks;
 
-int launched_rank() { return static_cast<int>(environment::get_int("RANK", 0, INT32_MAX).value_or(0)); }
+int launched_rank() { return comm::read_place(environment::get).rank.value_or(0); }
 
 void refuse_other_exchanges(const Options& options) {
   if (options.parallel.no_sync)

@@ -32,7 +32,7 @@ struct Options : run::TrainOptions {
 /// As list_options() of TrainOptions, with those of Options. They are not saved: a run may be resumed on another grid.
 [[nodiscard]] run::OptionList list_options(Options& options);
 
-/// As complete() of TrainOptions. Reads the number of ranks where the launcher has put it (WORLD_SIZE).
+/// As complete() of TrainOptions, for tensor_parallel::launched_ranks().
 /// @throws UsageError  The ranks are no such grid, or cannot divide the model; an option that a grid does not support.
 void complete(Options& options, const CommandLine& line);
 

@@ -18,6 +18,7 @@
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/terminal.hpp"
+#include "comm/joining/job_environment.hpp"
 #include "comm/objects.hpp"
 #include "comm/rendezvous.hpp"
 
@@ -109,12 +110,21 @@ void print_lines(const RankGrid& grid, int ranks_per_host) {
   }
 }
 
-void print_grid(const RankGrid& grid, int ranks_per_host) {
-  const GridShape& shape = grid.shape();
-  const int per_host = ranks_per_host > 0 ? ranks_per_host : shape.ranks();
+int ranks_of_host(const GridShape& shape, const Options& options) {
+  return options.ranks_per_host > 0 ? options.ranks_per_host : shape.ranks();
+}
+
+// The grid of `ranks`, as rank `rank` sees it. All ranks find the same error.
+RankGrid grid_of(const Options& options, int rank, int ranks) {
+  const RankGrid grid(grid::shape_of(ranks, options.tensor, options.pipeline), rank, ranks);
   std::vector<std::string> hosts;
-  for (int rank = 0; rank < shape.ranks(); ++rank) hosts.push_back(std::to_string(rank / per_host));
+  for (int each = 0; each < ranks; ++each) hosts.push_back(std::to_string(each / ranks_of_host(grid.shape(), options)));
   grid::require_tensor_on_one_host(grid, hosts);
+  return grid;
+}
+
+void print_grid(const RankGrid& grid, int per_host) {
+  const GridShape& shape = grid.shape();
   std::cout << counted(shape.ranks(), "rank") << " = pipeline " << shape.pipeline << " x data " << shape.data << " x tensor " << shape.tensor
             << ", on " << (shape.ranks() + per_host - 1) / per_host << (per_host < shape.ranks() ? " hosts" : " host") << '\n'
             << "from one rank to the next, tensor changes first, then data, then pipeline\n\n";
@@ -154,12 +164,11 @@ void print_sums(const RankGrid& grid, const std::vector<nlohmann::json>& sums) {
 
 int run_rank(const Options& options) {
   const comm::JobContext job = comm::rendezvous("env://");
-  const RankGrid grid(grid::shape_of(job.world_size, options.tensor, options.pipeline), job.rank, job.world_size);
-  if (job.world_size > kMostSummed) throw UsageError(concat("the sums are for at most ", kMostSummed, " ranks; without --nproc, --world draws larger grids"));
+  const RankGrid grid = grid_of(options, job.rank, job.world_size);
   const auto world = backend::make_process_group("auto", job);
   try {
     const grid::GridGroups groups = grid::split(*world, grid);
-    if (job.rank == 0) print_grid(grid, options.ranks_per_host);
+    if (job.rank == 0) print_grid(grid, ranks_of_host(grid.shape(), options));
     if (job.rank == options.kill) std::raise(SIGKILL);
     const std::vector<nlohmann::json> sums = comm::all_gather_object(*world, sums_of(grid, groups));
     if (job.rank == 0) print_sums(grid, sums);
@@ -170,9 +179,11 @@ int run_rank(const Options& options) {
 }
 
 int run(const Options& options) {
-  if (environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1) > 1) return run_rank(options);
-  const RankGrid grid(grid::shape_of(options.world_size, options.tensor, options.pipeline), 0, options.world_size);
-  print_grid(grid, options.ranks_per_host);
+  const int ranks = comm::read_place(environment::get).world_size.value_or(1);
+  if (ranks > kMostSummed) throw UsageError(concat("the sums are for at most ", kMostSummed, " ranks; without --nproc, --world draws larger grids"));
+  const RankGrid grid = grid_of(options, 0, ranks > 1 ? ranks : options.world_size);  // before ranks wait for one another
+  if (ranks > 1) return run_rank(options);
+  print_grid(grid, ranks_of_host(grid.shape(), options));
   return 0;
 }
 
