@@ -1,7 +1,11 @@
 # The one list of libraries from outside. `lockstep` (the script) installs their Debian packages.
 
 find_package(Threads REQUIRED)
-find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+# 3.4 or newer, and the version after 3.4 is 5.0: a request of 3.4 would refuse it.
+find_package(Eigen3 REQUIRED NO_MODULE)
+if(Eigen3_VERSION VERSION_LESS 3.4)
+  message(FATAL_ERROR "Eigen ${Eigen3_VERSION} in ${Eigen3_DIR} is too old: install 3.4 or newer")
+endif()
 find_package(nlohmann_json 3.9 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
