@@ -1,0 +1,94 @@
+// What the shell script ./lockstep does around a build. Stand-ins take the places of cmake, of ninja and of the tool.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/skip.hpp"
+#include "support/subprocess.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace fs = std::filesystem;
+using lockstep::test::Finished;
+using lockstep::test::run_program;
+
+namespace {
+
+/// The script in a course without sources. The stand-ins note how they were called, a line a call.
+class StandInCourse {
+ public:
+  StandInCourse() {
+    for (const char* name : {"chapters", "common", "exercises", "tests"}) fs::create_directories(course() / name);
+    fs::copy_file(std::string(LOCKSTEP_SOURCE_DIR) + "/lockstep", course() / "lockstep");
+    write("course/CMakePresets.json", "{}");
+    write("course/build/cpu/bin/lockstep", "#!/bin/sh\n");
+    write("bin/cmake", "#!/bin/sh\necho cmake \"$@\" >>'" + calls_.string() +
+                           "'\n"
+                           "echo \"CMAKE_HOME_DIRECTORY:INTERNAL=$PWD\" >build/cpu/CMakeCache.txt\n"
+                           ": >build/cpu/build.ninja\n");
+    write("bin/ninja", "#!/bin/sh\necho ninja \"$@\" \"disabled=$CCACHE_DISABLE\" >>'" + calls_.string() + "'\n");
+  }
+
+  [[nodiscard]] fs::path course() const { return folder_ / "course"; }
+
+  /// An executable file beside the course. Those in bin/ come first in PATH.
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name) << text;
+    fs::permissions(folder_ / name, fs::perms::owner_all);
+  }
+
+  /// A command that builds little, in this course or a copy of it. Skips the test if packages are missing here.
+  [[nodiscard]] Finished build_in(const fs::path& place) const {
+    const Finished script = run_program({(place / "lockstep").string(), "--no-install", "doctor"},
+                                        {{"LOCKSTEP_PRESET", "cpu"},
+                                         {"LOCKSTEP_EMULATOR_CHECK", "0"},
+                                         {"CCACHE_DISABLE", ""},
+                                         {"PATH", (folder_ / "bin").string() + ":" + std::getenv("PATH")}});
+    if (script.err.find("lockstep: missing") != std::string::npos) lockstep::test::skip("packages are missing here");
+    return script;
+  }
+
+  /// The calls since the last take_calls().
+  [[nodiscard]] std::string take_calls() const {
+    std::string text;
+    {
+      std::ifstream file(calls_);
+      text.assign(std::istreambuf_iterator<char>(file), {});
+    }
+    fs::remove(calls_);
+    return text;
+  }
+
+ private:
+  lockstep::test::TemporaryFolder folder_;
+  fs::path calls_ = folder_ / "calls";
+};
+
+}  // namespace
+
+// What CMake has written for ninja in the other place would compile the sources of the other place.
+TEST_CASE("a course that was moved or copied with its build folder is configured anew, once", "[tool]") {
+  const bool is_copied = GENERATE(false, true);
+  const StandInCourse stand_ins;
+  INFO(stand_ins.build_in(stand_ins.course()).err);
+  CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("cmake --preset cpu") && !ContainsSubstring("--fresh"));
+  CHECK(stand_ins.build_in(stand_ins.course()).exit_code == 0);
+  CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("ninja") && !ContainsSubstring("cmake"));
+
+  const fs::path other = stand_ins.course().parent_path() / "other place";
+  if (is_copied)
+    fs::copy(stand_ins.course(), other, fs::copy_options::recursive);
+  else
+    fs::rename(stand_ins.course(), other);
+  const Finished script = stand_ins.build_in(other);
+  CHECK(script.exit_code == 0);
+  CHECK_THAT(script.err, ContainsSubstring("this course was moved or copied: configuring " + other.string()));
+  CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("--fresh"));
+  CHECK(stand_ins.build_in(other).exit_code == 0);
+  CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("ninja") && !ContainsSubstring("cmake"));
+}
