@@ -92,3 +92,13 @@ TEST_CASE("a course that was moved or copied with its build folder is configured
   CHECK(stand_ins.build_in(other).exit_code == 0);
   CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("ninja") && !ContainsSubstring("cmake"));
 }
+
+// flock(1) ends with 1 if another process holds the lock, and with another status if there are no locks.
+TEST_CASE("a build goes on where the file system has no locks, and says so", "[tool]") {
+  const StandInCourse stand_ins;
+  stand_ins.write("bin/flock", "#!/bin/sh\necho 'flock: 9: No locks available' >&2\nexit 71\n");
+  const Finished script = stand_ins.build_in(stand_ins.course());
+  CHECK(script.exit_code == 0);
+  CHECK_THAT(script.err, ContainsSubstring("has no locks") && !ContainsSubstring("another build is running"));
+  CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("ninja "));
+}
