@@ -48,6 +48,7 @@ class StandInCourse {
                                         {{"LOCKSTEP_PRESET", "cpu"},
                                          {"LOCKSTEP_EMULATOR_CHECK", "0"},
                                          {"CCACHE_DISABLE", ""},
+                                         {"CCACHE_READONLY", ""},
                                          {"PATH", (folder_ / "bin").string() + ":" + std::getenv("PATH")}});
     if (script.err.find("lockstep: missing") != std::string::npos) lockstep::test::skip("packages are missing here");
     return script;
@@ -101,4 +102,17 @@ TEST_CASE("a build goes on where the file system has no locks, and says so", "[t
   CHECK(script.exit_code == 0);
   CHECK_THAT(script.err, ContainsSubstring("has no locks") && !ContainsSubstring("another build is running"));
   CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("ninja "));
+}
+
+// ccache itself would end each compilation with an error.
+TEST_CASE("a build does without ccache if its cache cannot be written", "[tool]") {
+  const StandInCourse stand_ins;
+  stand_ins.write("bin/ccache", "#!/bin/sh\necho /dev/null/cache\n");
+  const Finished script = stand_ins.build_in(stand_ins.course());
+  CHECK(script.exit_code == 0);
+  CHECK_THAT(script.err, ContainsSubstring("ccache cannot write its cache in /dev/null/cache"));
+  CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("disabled=1"));
+  stand_ins.write("bin/ccache", "#!/bin/sh\necho '" + (stand_ins.course() / "cache").string() + "'\n");
+  CHECK(stand_ins.build_in(stand_ins.course()).exit_code == 0);
+  CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("disabled=\n"));
 }
