@@ -98,6 +98,18 @@ TEST_CASE("the script lists what the site needs, and nothing else", "[tool]") {
   CHECK_THAT(script.err, ContainsSubstring("doxygen") && !ContainsSubstring("ninja-build"));
 }
 
+TEST_CASE("the script lists what grading needs, too, for the commands that build it", "[tool]") {
+  const ProgramFolder programs({"env", "bash", "readlink", "dirname", "uname"});
+  const std::string grading = "runs submissions in a sandbox";
+  for (const std::string command : {"submit", "grade", "test"}) {
+    const Finished script = run_program({kScript, "--no-install", command}, {{"PATH", programs.path.string()}});
+    CHECK(script.exit_code == 1);
+    CHECK_THAT(script.err, ContainsSubstring("runs the build") && ContainsSubstring(grading));
+  }
+  const Finished script = run_program({kScript, "--no-install", "train"}, {{"PATH", programs.path.string()}});
+  CHECK_THAT(script.err, ContainsSubstring("runs the build") && !ContainsSubstring(grading));
+}
+
 TEST_CASE("the script works from any folder and through a link", "[tool]") {
   const ProgramFolder folder({});
   fs::create_symlink(kScript, folder.path / "linked");
