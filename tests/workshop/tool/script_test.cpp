@@ -222,3 +222,22 @@ TEST_CASE("the script says that it waits for another program that installs packa
   const std::string all{std::istreambuf_iterator<char>(calls), {}};
   CHECK_THAT(all, ContainsSubstring("update") && ContainsSubstring("install --no-install-recommends"));
 }
+
+// The stand-in for apt-get sends what Ctrl-C sends: a signal to all processes of the group, which here is the script's.
+TEST_CASE("Ctrl-C ends apt-get, and the script after it", "[tool]") {
+  const ProgramFolder programs({"env", "bash", "readlink", "dirname", "id", "mktemp", "sleep", "grep", "tail", "rm",
+                                "python3", "cmark-gfm", "setsid"});
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(programs.path / name) << "#!/usr/bin/env bash\n" << text;
+    fs::permissions(programs.path / name, fs::perms::owner_all);
+  };
+  const std::string calls = (programs.path / "calls").string();
+  write("sudo", "exec \"$@\"\n");
+  write("apt-get",
+        "trap 'sleep 1; echo ended >>" + calls + "; exit 100' INT\nkill -INT 0\necho 'went on' >>" + calls + "\n");
+  const Finished script = run_program({"setsid", "--wait", kScript, "docs"}, {{"PATH", programs.path.string()}});
+  CHECK(script.exit_code == 130);
+  std::ifstream file(calls);
+  CHECK(std::string{std::istreambuf_iterator<char>(file), {}} == "ended\n");
+  CHECK_THAT(script.err, !ContainsSubstring("failed"));
+}
