@@ -54,7 +54,8 @@ TEST_CASE("the script says what to do first if nothing is built", "[tool]") {
 // A folder that only its owner may write to, with another user, or with the owner after giving up that right.
 TEST_CASE("a course that this user cannot write to is said to be its owner's, with how to get one's own", "[tool]") {
   const lockstep::test::TemporaryFolder folder;
-  const fs::path course = folder / "course";
+  const fs::path course = folder / "our course";
+  const std::string quoted = (folder / "our").string() + "\\ course";  // to be typed
   fs::create_directories(course / "build" / "cpu");
   fs::copy_file(kScript, course / "lockstep");
   std::ofstream(course / "build" / "cpu" / "lock") << "";
@@ -78,7 +79,7 @@ TEST_CASE("a course that this user cannot write to is said to be its owner's, wi
   allow(fs::perms::owner_all);
   CHECK(script.exit_code == 1);
   CHECK_THAT(script.err, ContainsSubstring(is_root ? "this course belongs to root" : "nothing can be written in"));
-  CHECK_THAT(script.err, ContainsSubstring((has_git ? "git clone " : "cp -r ") + course.string()));
+  CHECK_THAT(script.err, ContainsSubstring((has_git ? "git clone " : "cp -r ") + quoted));
   CHECK_THAT(script.err, !ContainsSubstring("Permission denied"));
 }
 
