@@ -1,4 +1,5 @@
 // session.sh on stand-ins: a folder like the one that carry.sh makes, whose programs are scripts.
+#include <csignal>
 #include <filesystem>
 #include <set>
 #include <sstream>
@@ -47,13 +48,14 @@ class Machine {
     return fs::exists(starts(name)) ? lockstep::read_file(starts(name)).size() : 0;
   }
 
-  [[nodiscard]] Finished run(const std::vector<std::string>& arguments) const {
+  [[nodiscard]] lockstep::test::Subprocess start(const std::vector<std::string>& arguments) const {
     std::vector<std::string> command = {"bash", (set() / "session.sh").string(), "--out", out().string()};
     command.insert(command.end(), arguments.begin(), arguments.end());
-    return lockstep::test::run_program(command, {{"PATH", path()},
-                                                 {"LD_LIBRARY_PATH", libraries().string()},
-                                                 {"TMPDIR", make(folder_ / "temporary").string()}});
+    return lockstep::test::Subprocess(command, {{"PATH", path()},
+                                                {"LD_LIBRARY_PATH", libraries().string()},
+                                                {"TMPDIR", make(folder_ / "temporary").string()}});
   }
+  [[nodiscard]] Finished run(const std::vector<std::string>& arguments) const { return start(arguments).wait(); }
   // As carry.sh packs them.
   void pack_programs() const {
     const std::string code =
@@ -173,6 +175,17 @@ TEST_CASE("a step that hangs or skips costs itself, cases are counted, and what 
   CHECK(machine.count_starts("skipping_test") == 2);
   CHECK(machine.run({"A", "--only", "good_test", "--again"}).exit_code == 0);
   CHECK(machine.count_starts("good_test") == 2);
+}
+
+TEST_CASE("Ctrl-C ends the session with what its steps have started", "[gpu]") {
+  Machine machine;
+  machine.require_python();
+  machine.add_test("slow_kernels_test", "echo started $$; exec sleep 1000");
+  lockstep::test::Subprocess session = machine.start({"A", "--only", "slow_kernels_test"});
+  REQUIRE(session.wait_for_output("session.sh: slow_kernels_test"));
+  session.send_signal(SIGINT);
+  CHECK(session.wait().exit_code == 128 + SIGINT);
+  CHECK_THAT(machine.results("A"), ContainsSubstring("the session was ended from outside"));
 }
 
 TEST_CASE("skipped cases and steps are counted as skipped, and never as passed", "[gpu]") {
