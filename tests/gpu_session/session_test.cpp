@@ -67,9 +67,9 @@ class Machine {
   }
   // results.json of a phase's archive.
   [[nodiscard]] std::string results(const std::string& phase) const {
-    const std::string archive = (out() / ("session_" + phase + ".tar.gz")).string();
-    return lockstep::test::run_program({"tar", "-xzOf", archive, "results.json"}).out;
+    return lockstep::test::run_program({"tar", "-xzOf", archive(phase).string(), "results.json"}).out;
   }
+  [[nodiscard]] fs::path archive(const std::string& phase) const { return out() / ("session_" + phase + ".tar.gz"); }
   [[nodiscard]] bool has_python() const {
     return lockstep::test::run_program({"sh", "-c", "command -v python3"}, {{"PATH", path()}}).exit_code == 0;
   }
@@ -186,6 +186,18 @@ TEST_CASE("Ctrl-C ends the session with what its steps have started", "[gpu]") {
   session.send_signal(SIGINT);
   CHECK(session.wait().exit_code == 128 + SIGINT);
   CHECK_THAT(machine.results("A"), ContainsSubstring("the session was ended from outside"));
+}
+
+// The first row is saved at once, and with it what the log holds so far, cut.
+TEST_CASE("no result is lost in a long log", "[gpu]") {
+  Machine machine;
+  machine.require_python();
+  machine.add_program("ceilings",
+                      "head -c 4000000 /dev/zero | tr '\\0' 'x'; echo; echo '{\"row\": 1}'\n"
+                      "until [ -e '" +
+                          machine.archive("A").string() + "' ]; do sleep 0.02; done; echo '{\"row\": 2}'");
+  CHECK(machine.run({"A", "--only", "ceilings"}).exit_code == 0);
+  CHECK_THAT(machine.results("A"), ContainsSubstring("\"row\": 1") && ContainsSubstring("\"row\": 2"));
 }
 
 TEST_CASE("skipped cases and steps are counted as skipped, and never as passed", "[gpu]") {
