@@ -200,6 +200,16 @@ TEST_CASE("no result is lost in a long log", "[gpu]") {
   CHECK_THAT(machine.results("A"), ContainsSubstring("\"row\": 1") && ContainsSubstring("\"row\": 2"));
 }
 
+TEST_CASE("a step whose program measures nothing has not passed", "[gpu]") {
+  Machine machine;
+  machine.require_python();
+  machine.add_program("ceilings", "echo 'copy: 3000 GB/s'");
+  CHECK(machine.run({"B", "--only", "ceilings"}).exit_code == 1);
+  CHECK_THAT(machine.results("B"), ContainsSubstring("no times were found in the output"));
+  CHECK(machine.run({"B", "--only", "operations"}).exit_code == 1);  // device_bench prints nothing
+  CHECK(machine.run({"B", "--only", "ladder_reduction"}).exit_code == 1);
+}
+
 TEST_CASE("skipped cases and steps are counted as skipped, and never as passed", "[gpu]") {
   Machine machine;
   machine.require_python();
