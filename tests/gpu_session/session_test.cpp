@@ -264,6 +264,16 @@ TEST_CASE("the whole session goes on where its budget ended", "[gpu]") {
   CHECK(machine.count_starts("good_test") == 1);
 }
 
+TEST_CASE("carry.sh removes no folder that it has not made", "[gpu]") {
+  const lockstep::test::TemporaryFolder folder;
+  lockstep::write_file(folder / "thesis.tex", "");
+  const Finished carry =
+      lockstep::test::run_program({"bash", LOCKSTEP_SESSION_FOLDER "/carry.sh", "--out", folder.path().string()});
+  CHECK(carry.exit_code == 2);
+  CHECK_THAT(carry.err, ContainsSubstring(folder.path().string() + " has other files in it"));
+  CHECK(fs::exists(folder / "thesis.tex"));
+}
+
 TEST_CASE("the session unpacks the programs that were carried", "[gpu]") {
   Machine machine;
   machine.require_python();
