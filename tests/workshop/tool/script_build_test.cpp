@@ -44,14 +44,13 @@ class StandInCourse {
 
   /// A command that builds little, in this course or a copy of it. Skips the test if packages are missing here.
   [[nodiscard]] Finished build_in(const fs::path& place) const {
-    const Finished script = run_program({(place / "lockstep").string(), "--no-install", "doctor"},
-                                        {{"LOCKSTEP_PRESET", "cpu"},
-                                         {"LOCKSTEP_EMULATOR_CHECK", "0"},
-                                         {"CCACHE_DISABLE", ""},
-                                         {"CCACHE_READONLY", ""},
-                                         {"PATH", (folder_ / "bin").string() + ":" + std::getenv("PATH")}});
-    if (script.err.find("lockstep: missing") != std::string::npos) lockstep::test::skip("packages are missing here");
-    return script;
+    return finish({(place / "lockstep").string(), "--no-install", "doctor"});
+  }
+
+  /// The same, with a terminal as standard output and standard error; `kind` is its name in TERM, empty for none.
+  [[nodiscard]] Finished build_on_terminal(const std::string& kind) const {
+    const std::string command = "'" + (course() / "lockstep").string() + "' --no-install doctor";
+    return finish({"script", "--quiet", "--return", "--command", command, "/dev/null"}, kind);
   }
 
   /// The calls since the last take_calls().
@@ -66,6 +65,20 @@ class StandInCourse {
   }
 
  private:
+  [[nodiscard]] Finished finish(const std::vector<std::string>& command,
+                                const std::string& kind_of_terminal = "") const {
+    const Finished script = run_program(command, {{"LOCKSTEP_PRESET", "cpu"},
+                                                  {"LOCKSTEP_EMULATOR_CHECK", "0"},
+                                                  {"CCACHE_DISABLE", ""},
+                                                  {"CCACHE_READONLY", ""},
+                                                  {"SHELL", "/bin/sh"},
+                                                  {"TERM", kind_of_terminal},
+                                                  {"PATH", (folder_ / "bin").string() + ":" + std::getenv("PATH")}});
+    if ((script.out + script.err).find("lockstep: missing") != std::string::npos)
+      lockstep::test::skip("packages are missing here");
+    return script;
+  }
+
   lockstep::test::TemporaryFolder folder_;
   fs::path calls_ = folder_ / "calls";
 };
@@ -76,7 +89,7 @@ class StandInCourse {
 TEST_CASE("a course that was moved or copied with its build folder is configured anew, once", "[tool]") {
   const bool is_copied = GENERATE(false, true);
   const StandInCourse stand_ins;
-  INFO(stand_ins.build_in(stand_ins.course()).err);
+  REQUIRE(stand_ins.build_in(stand_ins.course()).exit_code == 0);
   CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("cmake --preset cpu") && !ContainsSubstring("--fresh"));
   CHECK(stand_ins.build_in(stand_ins.course()).exit_code == 0);
   CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("ninja") && !ContainsSubstring("cmake"));
@@ -115,4 +128,13 @@ TEST_CASE("a build does without ccache if its cache cannot be written", "[tool]"
   stand_ins.write("bin/ccache", "#!/bin/sh\necho '" + (stand_ins.course() / "cache").string() + "'\n");
   CHECK(stand_ins.build_in(stand_ins.course()).exit_code == 0);
   CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("disabled=\n"));
+}
+
+TEST_CASE("a build redraws its line on terminals that can, and only there", "[tool]") {
+  const StandInCourse stand_ins;
+  stand_ins.write("bin/ninja", "#!/bin/sh\necho '[1/2] compiling'\n");
+  CHECK_THAT(stand_ins.build_on_terminal("xterm").out, ContainsSubstring("\033[Kbuilding [1/2] compiling"));
+  for (const std::string kind : {"dumb", ""})
+    CHECK_THAT(stand_ins.build_on_terminal(kind).out,
+               ContainsSubstring("lockstep: built 1 of 2") && !ContainsSubstring("\033"));
 }
