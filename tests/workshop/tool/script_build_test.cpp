@@ -71,6 +71,7 @@ class StandInCourse {
                                                   {"LOCKSTEP_EMULATOR_CHECK", "0"},
                                                   {"CCACHE_DISABLE", ""},
                                                   {"CCACHE_READONLY", ""},
+                                                  {"OMP_NUM_THREADS", "1"},
                                                   {"SHELL", "/bin/sh"},
                                                   {"TERM", kind_of_terminal},
                                                   {"PATH", (folder_ / "bin").string() + ":" + std::getenv("PATH")}});
@@ -137,4 +138,14 @@ TEST_CASE("a build redraws its line on terminals that can, and only there", "[to
   for (const std::string kind : {"dumb", ""})
     CHECK_THAT(stand_ins.build_on_terminal(kind).out,
                ContainsSubstring("lockstep: built 1 of 2") && !ContainsSubstring("\033"));
+}
+
+// nproc says 1 with OMP_NUM_THREADS=1, as exercises and measurements set it.
+TEST_CASE("a build uses the machine's cores, however many threads the programs are told to use", "[tool]") {
+  const StandInCourse stand_ins;
+  const std::string asked = (stand_ins.course() / "asked").string();
+  stand_ins.write("bin/nproc", "#!/bin/sh\necho \"threads: $OMP_NUM_THREADS.\" >'" + asked + "'\necho 1\n");
+  CHECK(stand_ins.build_in(stand_ins.course()).exit_code == 0);
+  std::ifstream file(asked);
+  CHECK(std::string{std::istreambuf_iterator<char>(file), {}} == "threads: .\n");
 }
