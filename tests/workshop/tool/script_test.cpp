@@ -227,7 +227,7 @@ TEST_CASE("the script says that it waits for another program that installs packa
 // The stand-in for apt-get sends what Ctrl-C sends: a signal to all processes of the group, which here is the script's.
 TEST_CASE("Ctrl-C ends apt-get, and the script after it", "[tool]") {
   const ProgramFolder programs({"env", "bash", "readlink", "dirname", "id", "mktemp", "sleep", "grep", "tail", "rm",
-                                "python3", "cmark-gfm", "setsid"});
+                                "true", "python3", "cmark-gfm", "setsid"});
   const auto write = [&](const std::string& name, const std::string& text) {
     std::ofstream(programs.path / name) << "#!/usr/bin/env bash\n" << text;
     fs::permissions(programs.path / name, fs::perms::owner_all);
