@@ -14,12 +14,20 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 
+def port(text: str) -> int:
+    """For argparse, which names a value that is refused."""
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise ValueError
+    return number
+
+
 def parse(arguments: list[str]) -> argparse.Namespace:
     root = Path(__file__).resolve().parents[2]
     parser = argparse.ArgumentParser(prog="lockstep docs", description="Builds the site of the course: lessons, guides, "
                                      "pairs side by side, and the reference of all public headers.")
     parser.add_argument("--serve", action="store_true", help="show it on this machine, until Ctrl-C")
-    parser.add_argument("--port", metavar="N", type=int, default=0, help="of --serve; a free one if left out")
+    parser.add_argument("--port", metavar="N", type=port, default=0, help="of --serve; a free one if left out")
     parser.add_argument("--out", type=Path, default=root / "build" / "docs" / "site", help="the folder to write")
     parser.add_argument("--root", type=Path, default=root, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)

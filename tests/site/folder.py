@@ -62,5 +62,15 @@ class TheFolder(unittest.TestCase):
         self.assertEqual(self.names(), ["site/thesis.tex"])
 
 
+class ThePort(unittest.TestCase):
+    def test_a_number_that_is_no_port_is_named(self) -> None:
+        self.assertEqual(build.parse(["--port", "8000"]).port, 8000)
+        for wrong in ("99999", "-1", "http"):
+            said = io.StringIO()
+            with contextlib.redirect_stderr(said), self.assertRaises(SystemExit):
+                build.parse(["--serve", f"--port={wrong}"])
+            self.assertIn(f"--port: invalid port value: '{wrong}'", said.getvalue())
+
+
 if __name__ == "__main__":
     unittest.main()
