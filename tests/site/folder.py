@@ -1,18 +1,22 @@
-"""The site takes the place of an older one, and of nothing else. A stand-in takes the place of what writes the pages."""
+"""The site takes the place of an older one, and of nothing else: a stand-in takes the place of what writes the pages. Then
+what it is made of, and where it is shown."""
 
 import argparse
 import contextlib
 import io
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
-from support import ROOT, require_packages
+from support import ROOT, require_packages, require_program
 
 require_packages()
+require_program("git")
 import build  # noqa: E402
 from lockstep_site import site  # noqa: E402
+from lockstep_site.repository import Repository  # noqa: E402
 
 
 def write_pages(root: Path, out: Path) -> site.Result:
@@ -60,6 +64,16 @@ class TheFolder(unittest.TestCase):
         self.assertFalse(is_good)
         self.assertIn("has other files in it", said)
         self.assertEqual(self.names(), ["site/thesis.tex"])
+
+
+class TheFiles(unittest.TestCase):
+    def test_a_course_in_a_repository_that_ignores_it_has_its_files(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(["git", "init", "--quiet", folder], check=True)
+            (Path(folder) / ".gitignore").write_text("*\n")
+            (Path(folder) / "course").mkdir()
+            (Path(folder) / "course" / "README.md").write_text("# Course\n")
+            self.assertEqual(Repository(Path(folder) / "course").files, ["README.md"])
 
 
 class ThePort(unittest.TestCase):
