@@ -177,6 +177,18 @@ TEST_CASE("a step that hangs or skips costs itself, cases are counted, and what 
   CHECK(machine.count_starts("good_test") == 2);
 }
 
+TEST_CASE("results of one GPU are not continued on another", "[gpu]") {
+  Machine machine;
+  machine.require_python();
+  CHECK(machine.run({"A", "--only", "machine"}).exit_code == 0);
+  CHECK(machine.run({"A", "--only", "ceilings"}).exit_code == 0);
+  machine.add_tool("nvidia-smi", "[ \"$1\" = -L ] && echo 'GPU 0: other (UUID: GPU-1)' || echo 'other, 1.2'");
+  const Finished finished = machine.run({"A", "--only", "ceilings"});
+  CHECK(finished.exit_code == 2);
+  CHECK_THAT(finished.err, ContainsSubstring("has results of stand-in, and this machine has other"));
+  CHECK(machine.run({"A", "--only", "machine", "--again"}).exit_code == 0);
+}
+
 TEST_CASE("Ctrl-C ends the session with what its steps have started", "[gpu]") {
   Machine machine;
   machine.require_python();
