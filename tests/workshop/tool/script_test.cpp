@@ -225,6 +225,7 @@ TEST_CASE("the script says that it waits for another program that installs packa
 }
 
 // The stand-in for apt-get sends what Ctrl-C sends: a signal to all processes of the group, which here is the script's.
+// In the background tests may have been told to ignore it.
 TEST_CASE("Ctrl-C ends apt-get, and the script after it", "[tool]") {
   const ProgramFolder programs({"env", "bash", "readlink", "dirname", "id", "mktemp", "sleep", "grep", "tail", "rm",
                                 "true", "python3", "cmark-gfm", "setsid"});
@@ -236,7 +237,8 @@ TEST_CASE("Ctrl-C ends apt-get, and the script after it", "[tool]") {
   write("sudo", "exec \"$@\"\n");
   write("apt-get",
         "trap 'sleep 1; echo ended >>" + calls + "; exit 100' INT\nkill -INT 0\necho 'went on' >>" + calls + "\n");
-  const Finished script = run_program({"setsid", "--wait", kScript, "docs"}, {{"PATH", programs.path.string()}});
+  const Finished script = run_program({"setsid", "--wait", "env", "--default-signal=INT", kScript, "docs"},
+                                      {{"PATH", programs.path.string()}});
   CHECK(script.exit_code == 130);
   std::ifstream file(calls);
   CHECK(std::string{std::istreambuf_iterator<char>(file), {}} == "ended\n");
