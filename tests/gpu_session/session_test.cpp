@@ -65,6 +65,8 @@ class Machine {
         "for name in ('bin', 'tests'): shutil.rmtree(name)\n";
     REQUIRE(lockstep::test::run_program({"python3", "-c", code, set().string()}, {{"PATH", path()}}).exit_code == 0);
   }
+  void truncate_programs() const { fs::resize_file(set() / "programs.tar.xz", 100); }
+  [[nodiscard]] bool has_temporary_files() const { return !fs::is_empty(make(folder_ / "temporary")); }
   // results.json of a phase's archive.
   [[nodiscard]] std::string results(const std::string& phase) const {
     return lockstep::test::run_program({"tar", "-xzOf", archive(phase).string(), "results.json"}).out;
@@ -297,6 +299,18 @@ TEST_CASE("the session unpacks the programs that were carried", "[gpu]") {
     CHECK(finished.exit_code == 0);
     CHECK(machine.count_starts("good_test") == round);
   }
+}
+
+TEST_CASE("programs that cannot be unpacked leave nothing behind", "[gpu]") {
+  Machine machine;
+  machine.require_python();
+  machine.add_test("good_test", kTwoCasesPass);
+  machine.pack_programs();
+  machine.truncate_programs();
+  const Finished finished = machine.run({"A", "--only", "good_test"});
+  CHECK(finished.exit_code == 1);
+  CHECK_THAT(finished.err, ContainsSubstring("programs.tar.xz cannot be unpacked into"));
+  CHECK_FALSE(machine.has_temporary_files());
 }
 
 TEST_CASE("a rehearsal passes where steps fail for want of a GPU, and of nothing else", "[gpu]") {

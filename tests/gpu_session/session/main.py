@@ -71,13 +71,24 @@ def unpacked(here):
     if not (folder / "CARRIED").exists():  # it comes into its place as a whole
         new = pathlib.Path(tempfile.mkdtemp(prefix="lockstep_gpu_"))
         try:
-            with tarfile.open(archive) as packed:
-                results.extract(packed, new)
-        except tarfile.ReadError:  # a Python without lzma
-            subprocess.run(["tar", "-xJf", archive, "-C", new], check=True)
-        shutil.rmtree(folder, ignore_errors=True)
-        new.rename(folder)
+            unpack(archive, new)
+            if not (folder / "CARRIED").exists():  # else another session has been faster
+                shutil.rmtree(folder, ignore_errors=True)
+                new.rename(folder)
+        except (OSError, EOFError, tarfile.TarError, subprocess.CalledProcessError) as error:
+            say(f"{archive} cannot be unpacked into {new} ({error}): is it a whole copy, and is there room?")
+            sys.exit(1)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
     return folder
+
+
+def unpack(archive, folder):
+    try:
+        with tarfile.open(archive) as packed:
+            results.extract(packed, folder)
+    except tarfile.ReadError:  # a Python without lzma
+        subprocess.run(["tar", "-xJf", archive, "-C", folder], check=True)
 
 
 def main():
