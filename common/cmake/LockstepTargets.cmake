@@ -102,8 +102,8 @@ list(PREPEND LOCKSTEP_COMMON_FOLDERS "${PROJECT_SOURCE_DIR}/common")
 
 # "/ranks" for a folder in common/ranks, "" for common/base.
 function(lockstep_wing_of result folder)
-  string(REGEX MATCH "^${PROJECT_SOURCE_DIR}/common(/[a-z]+)/" found "${folder}/")
-  set(wing "${CMAKE_MATCH_1}")
+  file(RELATIVE_PATH path "${PROJECT_SOURCE_DIR}/common" "${folder}")
+  string(REGEX REPLACE "^([a-z]+)(/.*)?$" "/\\1" wing "${path}")
   if(NOT wing IN_LIST LOCKSTEP_WINGS)
     set(wing "")
   endif()

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -14,35 +14,58 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 
+def port(text: str) -> int:
+    """For argparse, which names a value that is refused."""
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise ValueError
+    return number
+
+
 def parse(arguments: list[str]) -> argparse.Namespace:
     root = Path(__file__).resolve().parents[2]
     parser = argparse.ArgumentParser(prog="lockstep docs", description="Builds the site of the course: lessons, guides, "
                                      "pairs side by side, and the reference of all public headers.")
     parser.add_argument("--serve", action="store_true", help="show it on this machine, until Ctrl-C")
-    parser.add_argument("--port", metavar="N", type=int, default=0, help="of --serve; a free one if left out")
+    parser.add_argument("--port", metavar="N", type=port, default=0, help="of --serve; a free one if left out")
     parser.add_argument("--out", type=Path, default=root / "build" / "docs" / "site", help="the folder to write")
     parser.add_argument("--root", type=Path, default=root, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
 
+def may_be_replaced(out: Path) -> bool:
+    """True for a folder that is not there, is empty, or holds a site of ours."""
+    return not out.exists() or out.is_dir() and ((out / "search_index.js").is_file() or not any(out.iterdir()))
+
+
 def build(options: argparse.Namespace) -> bool:
-    """Builds beside the finished site, and exchanges both folders at the end. Prints problems; false if there are any."""
+    """Builds in a new folder beside the site, and exchanges both at the end. Prints problems; false if there are any."""
     from lockstep_site import doxygen, site  # only now: --help must work before anything is installed
 
     begin = time.monotonic()
-    print("building the site: a minute or more, without further words", file=sys.stderr, flush=True)
     out = options.out.resolve()
-    coming, going = (out.with_name(f"{out.name}.{word}") for word in ("next", "old"))
-    try:
-        result = site.build(options.root.resolve(), coming)
-    except doxygen.DocumentationError as error:
-        print(f"{error}\nlockstep docs: these comments do not fit their headers: mend them, then try again", file=sys.stderr)
+    if not may_be_replaced(out):
+        print(f"lockstep docs: {out} has other files in it, which would be removed: name a new or an empty folder",
+              file=sys.stderr)
         return False
-    shutil.rmtree(going, ignore_errors=True)
-    if out.exists():
-        out.rename(going)
-    coming.rename(out)
-    shutil.rmtree(going, ignore_errors=True)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        work = tempfile.TemporaryDirectory(prefix=f"{out.name}.", dir=out.parent)
+    except OSError as error:
+        print(f"lockstep docs: cannot write in {out.parent} ({error.strerror}); --out names another folder", file=sys.stderr)
+        return False
+    print("building the site: a minute or more, without further words", file=sys.stderr, flush=True)
+    with work:
+        coming, going = Path(work.name) / "next", Path(work.name) / "old"
+        try:
+            result = site.build(options.root.resolve(), coming)
+        except doxygen.DocumentationError as error:
+            print(f"{error}\nlockstep docs: these comments do not fit their headers: mend them, then try again",
+                  file=sys.stderr)
+            return False
+        if out.exists():
+            out.rename(going)
+        coming.rename(out)
     for problem in result.problems:
         print(problem, file=sys.stderr)
     if result.problems and not result.is_release:

@@ -59,10 +59,10 @@ def print_table(rows):
     print("\nThe last columns: how many times as fast as this row's system ours is.")
     print(f"{'world':>5} {'bytes':>9}  {'system':<20} {'us':>10} {'busbw GB/s':>10} {'tcp':>6} {'private':>7} {'registered':>10}")
     for row in rows:
-        speed = row["speed_over_this"]
+        speed = {name: "" if value is None else f"{value:.2f}" for name, value in row["speed_over_this"].items()}
         print(
             f"{row['world_size']:>5} {row['bytes']:>9}  {row['system']:<20} {row['microseconds']:>10.1f} "
-            f"{row['bus_bandwidth_gb_s']:>10.3f} {speed['tcp']:>6.2f} {speed['private']:>7.2f} {speed['registered']:>10.2f}"
+            f"{row['bus_bandwidth_gb_s']:>10.3f} {speed['tcp']:>6} {speed['private']:>7} {speed['registered']:>10}"
         )
 
 
@@ -91,7 +91,7 @@ def main():
                 "system": system,
                 "microseconds": microseconds,
                 "bus_bandwidth_gb_s": size / microseconds * 1e-3 * 2 * (n - 1) / n,
-                "speed_over_this": {name: microseconds / own if own else 0.0 for name, own in ours.items()},
+                "speed_over_this": {name: microseconds / own if own else None for name, own in ours.items()},
             }
         )
     print_table(rows)

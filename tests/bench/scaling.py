@@ -8,6 +8,7 @@ rounds are compared. More ranks than cores measure the scheduler: they are refus
 """
 import argparse
 import os
+import sys
 import tempfile
 
 from bench_common import median, write_record
@@ -33,7 +34,9 @@ def rows_of(results):
             }
         )
     for row in rows:
-        alone = next(r for r in rows if r["model"] == row["model"] and r["world_size"] == 1)
+        alone = next((r for r in rows if r["model"] == row["model"] and r["world_size"] == 1), None)
+        if alone is None:
+            sys.exit(f"bench: the model {row['model']} was not measured on one rank (why is above): nothing to compare with")
         row["speed"] = row["samples_per_second"] / alone["samples_per_second"]
         row["efficiency_percent"] = 100 * row["speed"] / row["world_size"]
         row["exposed_percent"] = 100 * row["exposed_ms"] / row["ms_per_step"]

@@ -35,10 +35,11 @@ def main():
         )
     print(f"{'model':<9} {'system':<12} {'ms/step':>9} {'exposed':>9} {'speed':>6} {'of DDP':>7} {'MiB a rank':>11}")
     for row in rows:
-        ddp = next(r for r in rows if (r["model"], r["system"]) == (row["model"], "DDP"))
-        row["of_ddp"] = ddp["ms_per_step"] / row["ms_per_step"]
+        ddp = next((r for r in rows if (r["model"], r["system"]) == (row["model"], "DDP")), None)
+        row["of_ddp"] = ddp["ms_per_step"] / row["ms_per_step"] if ddp else None
+        of_ddp = f"{row['of_ddp']:.2f}" if ddp else "-"
         print(f"{row['model']:<9} {row['system']:<12} {row['ms_per_step']:>9.1f} {row['exposed_ms']:>9.1f} "
-              f"{row['speed']:>6.2f} {row['of_ddp']:>7.2f} {row['peak_mib']:>11.0f}")
+              f"{row['speed']:>6.2f} {of_ddp:>7} {row['peak_mib']:>11.0f}")
     if arguments.out:
         write_record(arguments.out, f"stages of ZeRO on {arguments.world_size} ranks, one thread each, CPU", rows,
                      transport=arguments.transport)

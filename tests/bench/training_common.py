@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import sys
 import tempfile
 
 from bench_common import BIN, median, peak_mib_of
@@ -56,7 +57,8 @@ def validation_of(text):
 
 def measure_systems(models, rounds, systems, text, more=(), **environment):
     """Rows of medians, for each model and each of the `systems`: (name, ranks, program, options). Systems of a round follow
-    one another, so that a busy minute meets all of them. `speed` is relative to the first system."""
+    one another, so that a busy minute meets all of them. `speed` is relative to the first system; ends the program if
+    that could not be measured."""
     results = {}
     for model in models:
         for _ in range(rounds):
@@ -67,13 +69,15 @@ def measure_systems(models, rounds, systems, text, more=(), **environment):
                 )
                 if measured:
                     results.setdefault((model, name), []).append(measured)
-    rows = []
+    rows, base = [], systems[0][0]
+    for model in models:
+        if (model, base) not in results:
+            sys.exit(f"bench: the model {model} was not measured with {base} (why is above): nothing to compare with")
     for (model, name), values in results.items():
         rows.append({"model": model, "system": name, "ms_per_step": median([v["ms"] for v in values]),
                      "exposed_ms": median([v["exposed_ms"] for v in values]),
                      "peak_mib": median([v["peak_mib"] for v in values])})
-        first = next(row for row in rows if row["model"] == model)
-        rows[-1]["speed"] = first["ms_per_step"] / rows[-1]["ms_per_step"]
+        rows[-1]["speed"] = median([v["ms"] for v in results[model, base]]) / rows[-1]["ms_per_step"]
     return rows
 
 

@@ -26,6 +26,12 @@ while [ $# -gt 0 ]; do
   esac
 done
 
+# What is in the folder goes: it must be one that was made here.
+if [ -e "$out" ] && [ ! -e "$out/programs.tar.xz" ] && [ -n "$(ls -A "$out")" ]; then
+  say "$out has other files in it, which would be removed: name a new or an empty folder"
+  exit 2
+fi
+
 cd "$root"
 mkdir -p build
 launchers=()

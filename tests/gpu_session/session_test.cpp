@@ -1,4 +1,5 @@
 // session.sh on stand-ins: a folder like the one that carry.sh makes, whose programs are scripts.
+#include <csignal>
 #include <filesystem>
 #include <set>
 #include <sstream>
@@ -47,13 +48,14 @@ class Machine {
     return fs::exists(starts(name)) ? lockstep::read_file(starts(name)).size() : 0;
   }
 
-  [[nodiscard]] Finished run(const std::vector<std::string>& arguments) const {
+  [[nodiscard]] lockstep::test::Subprocess start(const std::vector<std::string>& arguments) const {
     std::vector<std::string> command = {"bash", (set() / "session.sh").string(), "--out", out().string()};
     command.insert(command.end(), arguments.begin(), arguments.end());
-    return lockstep::test::run_program(command, {{"PATH", path()},
-                                                 {"LD_LIBRARY_PATH", libraries().string()},
-                                                 {"TMPDIR", make(folder_ / "temporary").string()}});
+    return lockstep::test::Subprocess(command, {{"PATH", path()},
+                                                {"LD_LIBRARY_PATH", libraries().string()},
+                                                {"TMPDIR", make(folder_ / "temporary").string()}});
   }
+  [[nodiscard]] Finished run(const std::vector<std::string>& arguments) const { return start(arguments).wait(); }
   // As carry.sh packs them.
   void pack_programs() const {
     const std::string code =
@@ -63,11 +65,13 @@ class Machine {
         "for name in ('bin', 'tests'): shutil.rmtree(name)\n";
     REQUIRE(lockstep::test::run_program({"python3", "-c", code, set().string()}, {{"PATH", path()}}).exit_code == 0);
   }
+  void truncate_programs() const { fs::resize_file(set() / "programs.tar.xz", 100); }
+  [[nodiscard]] bool has_temporary_files() const { return !fs::is_empty(make(folder_ / "temporary")); }
   // results.json of a phase's archive.
   [[nodiscard]] std::string results(const std::string& phase) const {
-    const std::string archive = (out() / ("session_" + phase + ".tar.gz")).string();
-    return lockstep::test::run_program({"tar", "-xzOf", archive, "results.json"}).out;
+    return lockstep::test::run_program({"tar", "-xzOf", archive(phase).string(), "results.json"}).out;
   }
+  [[nodiscard]] fs::path archive(const std::string& phase) const { return out() / ("session_" + phase + ".tar.gz"); }
   [[nodiscard]] bool has_python() const {
     return lockstep::test::run_program({"sh", "-c", "command -v python3"}, {{"PATH", path()}}).exit_code == 0;
   }
@@ -175,6 +179,51 @@ TEST_CASE("a step that hangs or skips costs itself, cases are counted, and what 
   CHECK(machine.count_starts("good_test") == 2);
 }
 
+TEST_CASE("results of one GPU are not continued on another", "[gpu]") {
+  Machine machine;
+  machine.require_python();
+  CHECK(machine.run({"A", "--only", "machine"}).exit_code == 0);
+  CHECK(machine.run({"A", "--only", "ceilings"}).exit_code == 0);
+  machine.add_tool("nvidia-smi", "[ \"$1\" = -L ] && echo 'GPU 0: other (UUID: GPU-1)' || echo 'other, 1.2'");
+  const Finished finished = machine.run({"A", "--only", "ceilings"});
+  CHECK(finished.exit_code == 2);
+  CHECK_THAT(finished.err, ContainsSubstring("has results of stand-in, and this machine has other"));
+  CHECK(machine.run({"A", "--only", "machine", "--again"}).exit_code == 0);
+}
+
+TEST_CASE("Ctrl-C ends the session with what its steps have started", "[gpu]") {
+  Machine machine;
+  machine.require_python();
+  machine.add_test("slow_kernels_test", "echo started $$; exec sleep 1000");
+  lockstep::test::Subprocess session = machine.start({"A", "--only", "slow_kernels_test"});
+  REQUIRE(session.wait_for_output("session.sh: slow_kernels_test"));
+  session.send_signal(SIGINT);
+  CHECK(session.wait().exit_code == 128 + SIGINT);
+  CHECK_THAT(machine.results("A"), ContainsSubstring("the session was ended from outside"));
+}
+
+// The first row is saved at once, and with it what the log holds so far, cut.
+TEST_CASE("no result is lost in a long log", "[gpu]") {
+  Machine machine;
+  machine.require_python();
+  machine.add_program("ceilings",
+                      "head -c 4000000 /dev/zero | tr '\\0' 'x'; echo; echo '{\"row\": 1}'\n"
+                      "until [ -e '" +
+                          machine.archive("A").string() + "' ]; do sleep 0.02; done; echo '{\"row\": 2}'");
+  CHECK(machine.run({"A", "--only", "ceilings"}).exit_code == 0);
+  CHECK_THAT(machine.results("A"), ContainsSubstring("\"row\": 1") && ContainsSubstring("\"row\": 2"));
+}
+
+TEST_CASE("a step whose program measures nothing has not passed", "[gpu]") {
+  Machine machine;
+  machine.require_python();
+  machine.add_program("ceilings", "echo 'copy: 3000 GB/s'");
+  CHECK(machine.run({"B", "--only", "ceilings"}).exit_code == 1);
+  CHECK_THAT(machine.results("B"), ContainsSubstring("no times were found in the output"));
+  CHECK(machine.run({"B", "--only", "operations"}).exit_code == 1);  // device_bench prints nothing
+  CHECK(machine.run({"B", "--only", "ladder_reduction"}).exit_code == 1);
+}
+
 TEST_CASE("skipped cases and steps are counted as skipped, and never as passed", "[gpu]") {
   Machine machine;
   machine.require_python();
@@ -229,6 +278,16 @@ TEST_CASE("the whole session goes on where its budget ended", "[gpu]") {
   CHECK(machine.count_starts("good_test") == 1);
 }
 
+TEST_CASE("carry.sh removes no folder that it has not made", "[gpu]") {
+  const lockstep::test::TemporaryFolder folder;
+  lockstep::write_file(folder / "thesis.tex", "");
+  const Finished carry =
+      lockstep::test::run_program({"bash", LOCKSTEP_SESSION_FOLDER "/carry.sh", "--out", folder.path().string()});
+  CHECK(carry.exit_code == 2);
+  CHECK_THAT(carry.err, ContainsSubstring(folder.path().string() + " has other files in it"));
+  CHECK(fs::exists(folder / "thesis.tex"));
+}
+
 TEST_CASE("the session unpacks the programs that were carried", "[gpu]") {
   Machine machine;
   machine.require_python();
@@ -240,6 +299,18 @@ TEST_CASE("the session unpacks the programs that were carried", "[gpu]") {
     CHECK(finished.exit_code == 0);
     CHECK(machine.count_starts("good_test") == round);
   }
+}
+
+TEST_CASE("programs that cannot be unpacked leave nothing behind", "[gpu]") {
+  Machine machine;
+  machine.require_python();
+  machine.add_test("good_test", kTwoCasesPass);
+  machine.pack_programs();
+  machine.truncate_programs();
+  const Finished finished = machine.run({"A", "--only", "good_test"});
+  CHECK(finished.exit_code == 1);
+  CHECK_THAT(finished.err, ContainsSubstring("programs.tar.xz cannot be unpacked into"));
+  CHECK_FALSE(machine.has_temporary_files());
 }
 
 TEST_CASE("a rehearsal passes where steps fail for want of a GPU, and of nothing else", "[gpu]") {

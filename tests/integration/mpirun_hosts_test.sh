@@ -8,6 +8,7 @@ set -euo pipefail
 
 if [ "${1:-}" != inside ]; then
   mpirun --version 2>/dev/null | grep -q 'Open MPI' || skip "no mpirun of Open MPI (Debian: openmpi-bin)"
+  need_programs openssl openssl
   enter_namespaces "$(readlink -f "$1")"
 fi
 readonly program=$2

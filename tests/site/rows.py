@@ -28,6 +28,10 @@ class Rows(unittest.TestCase):
             self.assertEqual(line.count("<span"), line.count("</span"), line)
         self.assertEqual(highlight.session(text).count('class="command"'), 2)
 
+    def test_indented_output_is_no_command(self) -> None:
+        text = "$ sort calls\n      1 all_gather\n      2 all_reduce\n$ run \\\n  --fast"
+        self.assertEqual(highlight.session(text).count('class="command"'), 3)
+
 
 if __name__ == "__main__":
     unittest.main()

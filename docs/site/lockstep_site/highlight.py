@@ -13,7 +13,7 @@ from pygments.util import ClassNotFound
 
 _FORMATTER = HtmlFormatter(nowrap=True)
 _LANGUAGES = {".hpp": "cpp", ".h": "cpp", ".cu": "cuda", ".cuh": "cuda", ".in": "text", ".patch": "diff"}
-_PROMPT = re.compile(r"^\$ .*(?:\n(?:    ?|> ).*)*", re.MULTILINE)
+_PROMPT = re.compile(r"^\$ .*(?:(?<=\\)\n.*)*", re.MULTILINE)  # goes on where a line ends in a backslash
 
 
 def _lexer(language: str) -> Lexer | None:

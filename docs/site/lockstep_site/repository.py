@@ -26,7 +26,8 @@ class Repository:
             listing = subprocess.run(command, capture_output=True, check=True).stdout.decode()
         except (OSError, subprocess.CalledProcessError):
             return self._walk()
-        return sorted(path for path in set(listing.split("\0")) if path and (self.root / path).is_file())
+        found = sorted(path for path in set(listing.split("\0")) if path and (self.root / path).is_file())
+        return found or self._walk()  # none: the course lies in somebody's repository, which ignores it
 
     def _walk(self) -> list[str]:
         found = []

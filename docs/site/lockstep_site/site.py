@@ -26,7 +26,9 @@ class Result:
 
 
 def build(root: Path, out: Path) -> Result:
-    """Writes the site into `out`, which it empties first. Raises DocumentationError for comments that are not true."""
+    """Writes the site into `out` and Doxygen's files beside it, into `doxygen`; it empties both first.
+
+    Raises DocumentationError for comments that are not true."""
     repository = Repository(root)
     headers = doxygen.public_headers(repository)
     xml = doxygen.run(root, headers, out.parent / "doxygen")

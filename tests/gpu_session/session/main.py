@@ -52,12 +52,13 @@ def parse_options():
     return parser, options
 
 
-def gpu_count():
+def gpu_names():
+    """From lines such as "GPU 0: NVIDIA H200 (UUID: GPU-...)"."""
     try:
         done = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return 0
-    return sum(line.startswith("GPU ") for line in done.stdout.splitlines())
+        return []
+    return re.findall(r"^GPU \d+: (.*?)(?: \(UUID.*)?$", done.stdout, re.MULTILINE)
 
 
 def unpacked(here):
@@ -70,19 +71,31 @@ def unpacked(here):
     if not (folder / "CARRIED").exists():  # it comes into its place as a whole
         new = pathlib.Path(tempfile.mkdtemp(prefix="lockstep_gpu_"))
         try:
-            with tarfile.open(archive) as packed:
-                results.extract(packed, new)
-        except tarfile.ReadError:  # a Python without lzma
-            subprocess.run(["tar", "-xJf", archive, "-C", new], check=True)
-        shutil.rmtree(folder, ignore_errors=True)
-        new.rename(folder)
+            unpack(archive, new)
+            if not (folder / "CARRIED").exists():  # else another session has been faster
+                shutil.rmtree(folder, ignore_errors=True)
+                new.rename(folder)
+        except (OSError, EOFError, tarfile.TarError, subprocess.CalledProcessError) as error:
+            say(f"{archive} cannot be unpacked into {new} ({error}): is it a whole copy, and is there room?")
+            sys.exit(1)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
     return folder
+
+
+def unpack(archive, folder):
+    try:
+        with tarfile.open(archive) as packed:
+            results.extract(packed, folder)
+    except tarfile.ReadError:  # a Python without lzma
+        subprocess.run(["tar", "-xJf", archive, "-C", folder], check=True)
 
 
 def main():
     begin = time.monotonic()
     parser, options = parse_options()
-    gpus = gpu_count()
+    gpu_models = gpu_names()
+    gpus = len(gpu_models)
     if options.phase == "plan":
         print(plan.text(plan.steps(unpacked(USAGE.parent), gpus)))
         return 0
@@ -105,6 +118,9 @@ def main():
         if name not in names:
             parser.error(f"phase {options.phase} has no step {name}; it has {', '.join(names)}")
     found_out = results.Results(options.out, options.phase, keep=not options.again)
+    measured_on = (found_out.data["machine"].get("gpu") or "").split(",")[0]
+    if measured_on and gpu_models and measured_on not in gpu_models:
+        parser.error(f"{options.out} has results of {measured_on}, and this machine has {gpu_models[0]}: name another folder")
     # A machine to rehearse on may be slow; one step alone may take what there is.
     if is_whole:
         share = 1.0  # what does not fit is for the next call

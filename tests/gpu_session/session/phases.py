@@ -58,8 +58,14 @@ def machine(job):
     job.check([job.program("device_bench"), "--list"], 20)
 
 
+def require_rows(job):
+    if not job.record["rows"]:
+        raise StepFailed("no times were found in the output")
+
+
 def ceilings(job):
     job.check([job.program("ceilings")], on_line=emit_json_lines(job))
+    require_rows(job)
 
 
 # --- tests
@@ -198,8 +204,7 @@ def emit_rungs(job):
 def ladder(name):
     def body(job):
         job.check([job.program("ladder"), name], on_line=emit_rungs(job))  # fails where a rung is wrong, after the others
-        if not job.record["rows"]:
-            raise StepFailed("the table of times was not found in the output")
+        require_rows(job)
 
     return Step(f"ladder_{name}", 45, body)
 
@@ -224,11 +229,13 @@ def operations(job):
         job.emit(row)
 
     job.check([job.program("device_bench")], on_line=emit)
+    require_rows(job)
 
 
 def operations_of_pytorch(job):
     training.require_pytorch(job)
     job.check([sys.executable, pathlib.Path(__file__).with_name("torch_operations.py")], on_line=emit_json_lines(job))
+    require_rows(job)
 
 
 def profile_largest(job):

@@ -1,4 +1,5 @@
 """What a phase has found out, as one archive: results.json and a log for each step."""
+import io
 import json
 import os
 import pathlib
@@ -12,6 +13,17 @@ LOG_LIMIT = 1 << 20  # of each log the beginning and the end, half each
 def extract(archive, folder):
     """All of an archive of our own. Newer Pythons ask to be told that names in it are trusted."""
     archive.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+
+
+def add_log(archive, path):
+    """The log itself stays whole: a step may be writing it, and what follows it counts its bytes."""
+    content = path.read_bytes()
+    if len(content) > 2 * LOG_LIMIT:
+        half = LOG_LIMIT // 2
+        content = content[:half] + b"\n[... left out ...]\n" + content[-half:]
+    member = archive.gettarinfo(path, path.name)
+    member.size = len(content)
+    archive.addfile(member, io.BytesIO(content))
 
 
 class Results:
@@ -51,15 +63,12 @@ class Results:
 
     def _save(self):
         (self.scratch / "results.json").write_text(json.dumps(self.data, indent=1) + "\n", encoding="utf-8")
-        for log in self.scratch.glob("*.log"):
-            if log.stat().st_size > 2 * LOG_LIMIT:
-                content = log.read_bytes()
-                half = LOG_LIMIT // 2
-                log.write_bytes(content[:half] + b"\n[... left out ...]\n" + content[-half:])
         new = self.archive.with_suffix(".new")
         with tarfile.open(new, "w:gz") as archive:
             for path in sorted(self.scratch.iterdir()):
-                if path.suffix in (".json", ".log"):  # not the programs and runs that steps leave there
+                if path.suffix == ".log":
+                    add_log(archive, path)
+                elif path.suffix == ".json":  # not the programs and runs that steps leave there
                     archive.add(path, path.name)
         os.replace(new, self.archive)
 

@@ -103,6 +103,7 @@ class Job:
         @param log_name  For commands that run side by side: a log of its own.
         """
         limit = min(self.left(), seconds or self.left())
+        self._require_session()
         if limit <= 0:
             return Finished(None, "")
         path = self.runner.results.log_path(log_name) if log_name else self.log
@@ -120,7 +121,7 @@ class Job:
         reader = LineReader(path, begin, on_line)
         end = time.monotonic() + limit
         try:
-            while process.poll() is None and time.monotonic() < end:
+            while process.poll() is None and time.monotonic() < end and not self.runner.is_ended:
                 reader.read()
                 time.sleep(0.02)
         finally:
@@ -128,7 +129,12 @@ class Job:
             stop_group(process)  # whatever the command left behind, too
             self.runner.processes.discard(process)
         reader.read()
+        self._require_session()
         return Finished(status, reader.text)
+
+    def _require_session(self):
+        if self.runner.is_ended:
+            raise OutOfTime("the session was ended from outside")
 
     def check(self, command, seconds=None, on_line=None, **variables):
         """run(), which must end with 0. @returns its output."""
@@ -189,14 +195,20 @@ class Runner:
         self.deadline, self.is_rehearsal = deadline - SAVE_SECONDS, is_rehearsal
         self.saved_at = 0.0
         self.processes = set()
+        self.is_ended = False
+        signal.signal(signal.SIGINT, self._end)
         signal.signal(signal.SIGTERM, self._end)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup
+            signal.signal(signal.SIGHUP, self._end)
 
-    def _end(self, *_):
-        """Ended from outside: the processes of running steps go too, and results so far are kept."""
+    def _end(self, number, _frame):
+        """Ended from outside: the processes of running steps go too, as Ctrl-C does not reach their groups, and results
+        so far are kept."""
+        self.is_ended = True
         self.deadline = 0
         for process in list(self.processes):
             stop_group(process)
-        sys.exit(143)
+        sys.exit(128 + number)
 
     def environment(self, **variables):
         return {**os.environ, "LD_LIBRARY_PATH": ":".join(self.found.folders), "LOCKSTEP_REQUIRE_GPU": "1",

@@ -157,6 +157,8 @@ def is_noticed(tests, folder, mutant):
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS_A_RUN)
     except subprocess.TimeoutExpired:
         return "did not end"
+    if "No tests ran" in run.stdout:  # which Catch2 3 takes for a failure
+        sys.exit(f"kernel_mutations.py: no test is named {TESTS_OF_SOURCE[mutant.source.name]}; correct TESTS_OF_SOURCE")
     if run.returncode == 0:
         return None
     reports = [line for line in run.stdout.splitlines() if "emulat" in line]

@@ -54,7 +54,8 @@ TEST_CASE("the script says what to do first if nothing is built", "[tool]") {
 // A folder that only its owner may write to, with another user, or with the owner after giving up that right.
 TEST_CASE("a course that this user cannot write to is said to be its owner's, with how to get one's own", "[tool]") {
   const lockstep::test::TemporaryFolder folder;
-  const fs::path course = folder / "course";
+  const fs::path course = folder / "our course";
+  const std::string quoted = (folder / "our").string() + "\\ course";  // to be typed
   fs::create_directories(course / "build" / "cpu");
   fs::copy_file(kScript, course / "lockstep");
   std::ofstream(course / "build" / "cpu" / "lock") << "";
@@ -78,7 +79,7 @@ TEST_CASE("a course that this user cannot write to is said to be its owner's, wi
   allow(fs::perms::owner_all);
   CHECK(script.exit_code == 1);
   CHECK_THAT(script.err, ContainsSubstring(is_root ? "this course belongs to root" : "nothing can be written in"));
-  CHECK_THAT(script.err, ContainsSubstring((has_git ? "git clone " : "cp -r ") + course.string()));
+  CHECK_THAT(script.err, ContainsSubstring((has_git ? "git clone " : "cp -r ") + quoted));
   CHECK_THAT(script.err, !ContainsSubstring("Permission denied"));
 }
 
@@ -96,6 +97,18 @@ TEST_CASE("the script lists what the site needs, and nothing else", "[tool]") {
   CHECK(script.exit_code == 1);
   CHECK_THAT(script.err, ContainsSubstring("cmark-gfm") && ContainsSubstring("renders Markdown as GitHub does"));
   CHECK_THAT(script.err, ContainsSubstring("doxygen") && !ContainsSubstring("ninja-build"));
+}
+
+TEST_CASE("the script lists what grading needs, too, for the commands that build it", "[tool]") {
+  const ProgramFolder programs({"env", "bash", "readlink", "dirname", "uname"});
+  const std::string grading = "runs submissions in a sandbox";
+  for (const std::string command : {"submit", "grade", "test"}) {
+    const Finished script = run_program({kScript, "--no-install", command}, {{"PATH", programs.path.string()}});
+    CHECK(script.exit_code == 1);
+    CHECK_THAT(script.err, ContainsSubstring("runs the build") && ContainsSubstring(grading));
+  }
+  const Finished script = run_program({kScript, "--no-install", "train"}, {{"PATH", programs.path.string()}});
+  CHECK_THAT(script.err, ContainsSubstring("runs the build") && !ContainsSubstring(grading));
 }
 
 TEST_CASE("the script works from any folder and through a link", "[tool]") {
@@ -211,4 +224,25 @@ TEST_CASE("the script says that it waits for another program that installs packa
   std::ifstream calls(programs.path / "calls");
   const std::string all{std::istreambuf_iterator<char>(calls), {}};
   CHECK_THAT(all, ContainsSubstring("update") && ContainsSubstring("install --no-install-recommends"));
+}
+
+// The stand-in for apt-get sends what Ctrl-C sends: a signal to all processes of the group, which here is the script's.
+// In the background tests may have been told to ignore it.
+TEST_CASE("Ctrl-C ends apt-get, and the script after it", "[tool]") {
+  const ProgramFolder programs({"env", "bash", "readlink", "dirname", "id", "mktemp", "sleep", "grep", "tail", "rm",
+                                "true", "python3", "cmark-gfm", "setsid"});
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(programs.path / name) << "#!/usr/bin/env bash\n" << text;
+    fs::permissions(programs.path / name, fs::perms::owner_all);
+  };
+  const std::string calls = (programs.path / "calls").string();
+  write("sudo", "exec \"$@\"\n");
+  write("apt-get",
+        "trap 'sleep 1; echo ended >>" + calls + "; exit 100' INT\nkill -INT 0\necho 'went on' >>" + calls + "\n");
+  const Finished script = run_program({"setsid", "--wait", "env", "--default-signal=INT", kScript, "docs"},
+                                      {{"PATH", programs.path.string()}});
+  CHECK(script.exit_code == 130);
+  std::ifstream file(calls);
+  CHECK(std::string{std::istreambuf_iterator<char>(file), {}} == "ended\n");
+  CHECK_THAT(script.err, !ContainsSubstring("failed"));
 }

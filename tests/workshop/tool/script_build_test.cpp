@@ -1,0 +1,151 @@
+// What the shell script ./lockstep does around a build. Stand-ins take the places of cmake, of ninja and of the tool.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/skip.hpp"
+#include "support/subprocess.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace fs = std::filesystem;
+using lockstep::test::Finished;
+using lockstep::test::run_program;
+
+namespace {
+
+/// The script in a course without sources. The stand-ins note how they were called, a line a call.
+class StandInCourse {
+ public:
+  StandInCourse() {
+    for (const char* name : {"chapters", "common", "exercises", "tests"}) fs::create_directories(course() / name);
+    fs::copy_file(std::string(LOCKSTEP_SOURCE_DIR) + "/lockstep", course() / "lockstep");
+    write("course/CMakePresets.json", "{}");
+    write("course/build/cpu/bin/lockstep", "#!/bin/sh\n");
+    write("bin/cmake", "#!/bin/sh\necho cmake \"$@\" >>'" + calls_.string() +
+                           "'\n"
+                           "echo \"CMAKE_HOME_DIRECTORY:INTERNAL=$PWD\" >build/cpu/CMakeCache.txt\n"
+                           ": >build/cpu/build.ninja\n");
+    write("bin/ninja", "#!/bin/sh\necho ninja \"$@\" \"disabled=$CCACHE_DISABLE\" >>'" + calls_.string() + "'\n");
+  }
+
+  [[nodiscard]] fs::path course() const { return folder_ / "course"; }
+
+  /// An executable file beside the course. Those in bin/ come first in PATH.
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name) << text;
+    fs::permissions(folder_ / name, fs::perms::owner_all);
+  }
+
+  /// A command that builds little, in this course or a copy of it. Skips the test if packages are missing here.
+  [[nodiscard]] Finished build_in(const fs::path& place) const {
+    return finish({(place / "lockstep").string(), "--no-install", "doctor"});
+  }
+
+  /// The same, with a terminal as standard output and standard error; `kind` is its name in TERM, empty for none.
+  [[nodiscard]] Finished build_on_terminal(const std::string& kind) const {
+    const std::string command = "'" + (course() / "lockstep").string() + "' --no-install doctor";
+    return finish({"script", "--quiet", "--return", "--command", command, "/dev/null"}, kind);
+  }
+
+  /// The calls since the last take_calls().
+  [[nodiscard]] std::string take_calls() const {
+    std::string text;
+    {
+      std::ifstream file(calls_);
+      text.assign(std::istreambuf_iterator<char>(file), {});
+    }
+    fs::remove(calls_);
+    return text;
+  }
+
+ private:
+  [[nodiscard]] Finished finish(const std::vector<std::string>& command,
+                                const std::string& kind_of_terminal = "") const {
+    const Finished script = run_program(command, {{"LOCKSTEP_PRESET", "cpu"},
+                                                  {"LOCKSTEP_EMULATOR_CHECK", "0"},
+                                                  {"CCACHE_DISABLE", ""},
+                                                  {"CCACHE_READONLY", ""},
+                                                  {"OMP_NUM_THREADS", "1"},
+                                                  {"SHELL", "/bin/sh"},
+                                                  {"TERM", kind_of_terminal},
+                                                  {"PATH", (folder_ / "bin").string() + ":" + std::getenv("PATH")}});
+    if ((script.out + script.err).find("lockstep: missing") != std::string::npos)
+      lockstep::test::skip("packages are missing here");
+    return script;
+  }
+
+  lockstep::test::TemporaryFolder folder_;
+  fs::path calls_ = folder_ / "calls";
+};
+
+}  // namespace
+
+// What CMake has written for ninja in the other place would compile the sources of the other place.
+TEST_CASE("a course that was moved or copied with its build folder is configured anew, once", "[tool]") {
+  const bool is_copied = GENERATE(false, true);
+  const StandInCourse stand_ins;
+  REQUIRE(stand_ins.build_in(stand_ins.course()).exit_code == 0);
+  CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("cmake --preset cpu") && !ContainsSubstring("--fresh"));
+  CHECK(stand_ins.build_in(stand_ins.course()).exit_code == 0);
+  CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("ninja") && !ContainsSubstring("cmake"));
+
+  const fs::path other = stand_ins.course().parent_path() / "other place";
+  if (is_copied)
+    fs::copy(stand_ins.course(), other, fs::copy_options::recursive);
+  else
+    fs::rename(stand_ins.course(), other);
+  const Finished script = stand_ins.build_in(other);
+  CHECK(script.exit_code == 0);
+  CHECK_THAT(script.err, ContainsSubstring("this course was moved or copied: configuring " + other.string()));
+  CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("--fresh"));
+  CHECK(stand_ins.build_in(other).exit_code == 0);
+  CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("ninja") && !ContainsSubstring("cmake"));
+}
+
+// flock(1) ends with 1 if another process holds the lock, and with another status if there are no locks.
+TEST_CASE("a build goes on where the file system has no locks, and says so", "[tool]") {
+  const StandInCourse stand_ins;
+  stand_ins.write("bin/flock", "#!/bin/sh\necho 'flock: 9: No locks available' >&2\nexit 71\n");
+  const Finished script = stand_ins.build_in(stand_ins.course());
+  CHECK(script.exit_code == 0);
+  CHECK_THAT(script.err, ContainsSubstring("has no locks") && !ContainsSubstring("another build is running"));
+  CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("ninja "));
+}
+
+// ccache itself would end each compilation with an error.
+TEST_CASE("a build does without ccache if its cache cannot be written", "[tool]") {
+  const StandInCourse stand_ins;
+  stand_ins.write("bin/ccache", "#!/bin/sh\necho /dev/null/cache\n");
+  const Finished script = stand_ins.build_in(stand_ins.course());
+  CHECK(script.exit_code == 0);
+  CHECK_THAT(script.err, ContainsSubstring("ccache cannot write its cache in /dev/null/cache"));
+  CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("disabled=1"));
+  stand_ins.write("bin/ccache", "#!/bin/sh\necho '" + (stand_ins.course() / "cache").string() + "'\n");
+  CHECK(stand_ins.build_in(stand_ins.course()).exit_code == 0);
+  CHECK_THAT(stand_ins.take_calls(), ContainsSubstring("disabled=\n"));
+}
+
+TEST_CASE("a build redraws its line on terminals that can, and only there", "[tool]") {
+  const StandInCourse stand_ins;
+  stand_ins.write("bin/ninja", "#!/bin/sh\necho '[1/2] compiling'\n");
+  CHECK_THAT(stand_ins.build_on_terminal("xterm").out, ContainsSubstring("\033[Kbuilding [1/2] compiling"));
+  for (const std::string kind : {"dumb", ""})
+    CHECK_THAT(stand_ins.build_on_terminal(kind).out,
+               ContainsSubstring("lockstep: built 1 of 2") && !ContainsSubstring("\033"));
+}
+
+// nproc says 1 with OMP_NUM_THREADS=1, as exercises and measurements set it.
+TEST_CASE("a build uses the machine's cores, however many threads the programs are told to use", "[tool]") {
+  const StandInCourse stand_ins;
+  const std::string asked = (stand_ins.course() / "asked").string();
+  stand_ins.write("bin/nproc", "#!/bin/sh\necho \"threads: $OMP_NUM_THREADS.\" >'" + asked + "'\necho 1\n");
+  CHECK(stand_ins.build_in(stand_ins.course()).exit_code == 0);
+  std::ifstream file(asked);
+  CHECK(std::string{std::istreambuf_iterator<char>(file), {}} == "threads: .\n");
+}
