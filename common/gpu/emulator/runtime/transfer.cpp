@@ -152,21 +152,26 @@ void require_inside(const void* address, std::size_t bytes) {
   }
 }
 
-void transfer(Transfer copy, cudaMemcpyKind kind, const std::shared_ptr<StreamQueue>& queue, HostWaits waits) {
+void require_transfer(const Transfer& copy, cudaMemcpyKind kind) {
   if (copy.width == 0 || copy.height == 0) return;
   api_require(copy.to != nullptr && copy.from != nullptr, cudaErrorInvalidValue, "an address is null");
   api_require(copy.height == 1 || (copy.to_pitch >= copy.width && copy.from_pitch >= copy.width),
               cudaErrorInvalidPitchValue, "a pitch is smaller than a row");
   const std::size_t to_bytes = span_bytes(copy.to_pitch, copy.width, copy.height);
   const std::size_t from_bytes = span_bytes(copy.from_pitch, copy.width, copy.height);
+  require_direction(kind, place_of(copy.to), place_of(copy.from), copy);
+  require_inside(copy.to, to_bytes);
+  require_inside(copy.from, from_bytes);
+}
+
+void transfer(Transfer copy, cudaMemcpyKind kind, const std::shared_ptr<StreamQueue>& queue, HostWaits waits) {
+  if (copy.width == 0 || copy.height == 0) return;
+  require_transfer(copy, kind);
   if (copy.to_pitch == copy.width && copy.from_pitch == copy.width) {
     copy.width *= std::exchange(copy.height, 1);
   }
   const MemoryPlace to = place_of(copy.to);
   const MemoryPlace from = place_of(copy.from);
-  require_direction(kind, to, from, copy);
-  require_inside(copy.to, to_bytes);
-  require_inside(copy.from, from_bytes);
   const bool is_between_devices = is_of_device(to) && is_of_device(from);
   const bool is_between_hosts = !is_of_device(to) && !is_of_device(from);
   const bool is_recorded = is_captured(*queue);  // then nothing is copied now, and nothing waited for
@@ -176,14 +181,19 @@ void transfer(Transfer copy, cudaMemcpyKind kind, const std::shared_ptr<StreamQu
   finish(issue(queue, make_operation(copy, is_staged)), must_wait && !is_recorded);
 }
 
-void set_rows(const char* name, SourcePlace place, void* pointer, std::size_t pitch, int value, std::size_t width,
-              std::size_t height, const std::shared_ptr<StreamQueue>& queue, HostWaits waits) {
+void require_rows(const void* pointer, std::size_t pitch, std::size_t width, std::size_t height) {
   if (width == 0 || height == 0) return;
-  const MemoryPlace where = place_of(pointer);
-  api_require(pointer != nullptr && where != MemoryPlace::kPageable, cudaErrorInvalidValue,
+  api_require(pointer != nullptr && place_of(pointer) != MemoryPlace::kPageable, cudaErrorInvalidValue,
               "the memory is neither a device's nor pinned");
   api_require(height == 1 || pitch >= width, cudaErrorInvalidPitchValue, "the pitch is smaller than a row");
   require_inside(pointer, span_bytes(pitch, width, height));
+}
+
+void set_rows(const char* name, SourcePlace place, void* pointer, std::size_t pitch, int value, std::size_t width,
+              std::size_t height, const std::shared_ptr<StreamQueue>& queue, HostWaits waits) {
+  if (width == 0 || height == 0) return;
+  require_rows(pointer, pitch, width, height);
+  const MemoryPlace where = place_of(pointer);
   auto* const first = static_cast<std::byte*>(pointer);
   Operation set;
   set.name = name;

@@ -44,10 +44,16 @@ enum class HostWaits {
   kAsAsynchronousCall,  ///< cudaMemcpyAsync: those to pageable memory.
 };
 
+/// What transfer() checks, without the copy: for copies of several parts, none of which may run if one is refused.
+void require_transfer(const Transfer& copy, cudaMemcpyKind kind);
+
 /// Checks a copy and issues it to a stream.
 /// @param kind  Must match the addresses.
 /// @throws ApiError  It does not, or a row lies outside its allocation.
 void transfer(Transfer copy, cudaMemcpyKind kind, const std::shared_ptr<StreamQueue>& queue, HostWaits waits);
+
+/// What set_rows() checks, without the set.
+void require_rows(const void* pointer, std::size_t pitch, std::size_t width, std::size_t height);
 
 /// Checks a set and issues it to a stream. Parameters and waiting as in cudaMemset.
 void set_bytes(const char* name, SourcePlace place, void* pointer, int value, std::size_t bytes,
