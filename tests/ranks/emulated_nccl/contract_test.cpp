@@ -257,6 +257,24 @@ TEST_CASE("split makes parts by color in the order of keys, and leaves out who w
   }
 }
 
+// NCCL User Guide, ncclCommGetAsyncError: it "queries the progress and potential errors", so progress must end. In the
+// group the split has not begun when its communicator is aborted.
+TEST_CASE("a part whose communicator is aborted before the split begins has failed", "[emulated_nccl]") {
+  const auto errors = run_devices(1, [&](NcclRank& own) {
+    init_non_blocking(own);
+    NcclRank part = own;
+    ok(ncclGroupStart());
+    ok(ncclCommSplit(own.comm, 0, 0, &part.comm, nullptr));
+    ok(ncclCommAbort(std::exchange(own.comm, nullptr)));
+    expect(ncclGroupEnd() == ncclInProgress, "the group");
+    expect(settled(part.comm) == ncclSystemError, "the part has failed");
+    const std::string text = ncclGetLastError(nullptr);
+    expect(text.find("aborted") != std::string::npos, text);
+    ok(ncclCommAbort(part.comm));
+  });
+  CHECK(errors == no_errors(1));
+}
+
 TEST_CASE("two ranks of one process on one device are refused by name on every rank", "[emulated_nccl]") {
   const auto errors = run_devices(3, [&](NcclRank& own) {
     if (own.rank == 2) ok(cudaSetDevice(1));
