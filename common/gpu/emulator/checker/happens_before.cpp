@@ -26,8 +26,25 @@ void HappensBefore::launch_begin(std::vector<LaunchSpan> unordered) {
   published_.clear();
 }
 
+// Starts the clocks anew: an access of an earlier interval is never compared by its clock, except with what was known
+// of that interval.
+void HappensBefore::begin_interval() {
+  ++interval_;
+  std::fill_n(own_clock_.begin(), thread_count_, 1U);
+  warp_clock_.fill(0);
+  if (any_partial_meeting_) std::fill_n(lanes_.begin(), thread_count_, std::array<std::uint32_t, 32>{});
+  any_partial_meeting_ = false;
+}
+
+// Before the clocks of these threads rise.
+void HappensBefore::make_room(std::uint32_t first, std::uint32_t count) {
+  const auto begin = own_clock_.begin() + first;
+  if (*std::max_element(begin, begin + count) >= last_clock_) begin_interval();
+}
+
 void HappensBefore::block_begin(std::uint64_t block, std::uint32_t thread_count) {
-  block_first_ = ++interval_;
+  begin_interval();
+  block_first_ = interval_;
   thread_count_ = thread_count;
   blocks_.push_back({block_first_, block});
   if (any_knowledge_) std::fill(knowledge_.begin(), knowledge_.end(), nullptr);
@@ -39,7 +56,7 @@ void HappensBefore::block_begin(std::uint64_t block, std::uint32_t thread_count)
 }
 
 void HappensBefore::barrier() {
-  ++interval_;
+  begin_interval();
   if (is_something_new_) share_all(0, thread_count_, ~0U);
   is_something_new_ = false;
 }
@@ -50,6 +67,7 @@ void HappensBefore::warp_met(std::uint32_t warp, std::uint32_t mask) {
   const std::uint32_t count = std::min(32U, thread_count_ - first);
   const std::uint32_t existing = count == 32 ? ~0U : (1U << count) - 1;
   mask &= existing;
+  make_room(first, count);
   if (mask == existing) {
     const auto begin = own_clock_.begin() + first;
     warp_clock_[warp] = *std::max_element(begin, begin + count) + 1;
@@ -61,6 +79,7 @@ void HappensBefore::warp_met(std::uint32_t warp, std::uint32_t mask) {
 }
 
 void HappensBefore::meet_some(std::uint32_t warp, std::uint32_t mask) {
+  any_partial_meeting_ = true;
   std::array<std::uint32_t, 32> joined{};
   for (std::uint32_t lane = 0; lane < 32; ++lane) {
     if ((mask >> lane & 1U) == 0) continue;
@@ -91,6 +110,7 @@ void HappensBefore::share_all(std::uint32_t first, std::uint32_t count, std::uin
 
 // The thread's accesses so far, and those that it knows of. Its later ones get a later clock.
 HappensBefore::Known HappensBefore::seen_by(std::uint32_t thread) {
+  make_room(thread, 1);
   Knowledge::Warp warp{thread / 32, lanes_[thread]};
   const std::uint32_t common = warp_clock_[thread / 32];
   for (std::uint32_t& clock : warp.lanes) clock = common == 0 ? clock : std::max(clock, common - 1);

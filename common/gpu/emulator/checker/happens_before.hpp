@@ -4,6 +4,7 @@
 /// after a fence.
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -26,11 +27,17 @@ struct LaunchOrder {
 };
 
 /// Clocks of the running block. Barriers order by interval; inside an interval each thread keeps a vector clock of the
-/// 32 lanes of its warp, because only collectives of its warp and atomics can order anything there.
+/// 32 lanes of its warp, because only collectives of its warp and atomics can order anything there. Clocks of different
+/// intervals are never compared, so each interval starts them anew. If one reaches the last number, the interval ends
+/// as at a barrier: nothing ordered is taken for a race.
 ///
 /// Thread safety: none; only the thread that runs the kernel calls.
 class HappensBefore {
  public:
+  /// @param last_clock  Tests choose a smaller one.
+  explicit HappensBefore(std::uint32_t last_clock = std::numeric_limits<std::uint32_t>::max())
+      : last_clock_(last_clock) {}
+
   /// Orders everything that follows after everything before, except these launches of other streams.
   /// @param unordered  Oldest first.
   void launch_begin(std::vector<LaunchSpan> unordered = {});
@@ -101,11 +108,14 @@ class HappensBefore {
 
     Known& of_block(Interval first);
   };
+  void begin_interval();
+  void make_room(std::uint32_t first, std::uint32_t count);
   [[nodiscard]] Known seen_by(std::uint32_t thread);
   void learn(std::uint32_t thread, const Known& known);
   void meet_some(std::uint32_t warp, std::uint32_t mask);
   void share_all(std::uint32_t first, std::uint32_t count, std::uint32_t mask);
 
+  std::uint32_t last_clock_;
   Interval interval_ = kHostInterval;
   LaunchOrder launch_;
   Interval block_first_ = kHostInterval;
@@ -117,6 +127,7 @@ class HappensBefore {
   std::vector<Known> knowledge_ = std::vector<Known>(1024);     // by thread
   std::vector<Known> device_fence_ = std::vector<Known>(1024);  // covered by a thread's last fence
   std::vector<Known> block_fence_ = std::vector<Known>(1024);
+  bool any_partial_meeting_ = false;                      // in this interval: lanes_ is not all zeros
   bool any_fence_ = false;                                // in this block
   bool any_knowledge_ = false;                            // in this block
   bool is_something_new_ = false;                         // a thread has knowledge that the threads it meets may lack
