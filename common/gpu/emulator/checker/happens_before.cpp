@@ -29,7 +29,11 @@ void HappensBefore::launch_begin(std::vector<LaunchSpan> unordered) {
 // Starts the clocks anew: an access of an earlier interval is never compared by its clock, except with what was known
 // of that interval.
 void HappensBefore::begin_interval() {
-  ++interval_;
+  if (interval_ >= last_interval_) {
+    is_exhausted_ = true;
+  } else {
+    ++interval_;
+  }
   std::fill_n(own_clock_.begin(), thread_count_, 1U);
   warp_clock_.fill(0);
   if (any_partial_meeting_) std::fill_n(lanes_.begin(), thread_count_, std::array<std::uint32_t, 32>{});

@@ -34,9 +34,10 @@ struct LaunchOrder {
 /// Thread safety: none; only the thread that runs the kernel calls.
 class HappensBefore {
  public:
-  /// @param last_clock  Tests choose a smaller one.
-  explicit HappensBefore(std::uint32_t last_clock = std::numeric_limits<std::uint32_t>::max())
-      : last_clock_(last_clock) {}
+  /// Tests choose smaller numbers.
+  explicit HappensBefore(std::uint32_t last_clock = std::numeric_limits<std::uint32_t>::max(),
+                         Interval last_interval = kLastInterval)
+      : last_clock_(last_clock), last_interval_(last_interval) {}
 
   /// Orders everything that follows after everything before, except these launches of other streams.
   /// @param unordered  Oldest first.
@@ -86,6 +87,11 @@ class HappensBefore {
     return before.interval < block_first_ || (before.interval == interval_ && before.thread() / 32 != thread / 32);
   }
 
+  /// True once half of the intervals are used: whoever keeps accesses must forget the order of those so far, and start
+  /// over with a new HappensBefore, before the next launch.
+  [[nodiscard]] bool must_start_over() const noexcept { return interval_ > last_interval_ / 2; }
+  /// True once a launch has used up all intervals: nothing more of it can be ordered.
+  [[nodiscard]] bool is_exhausted() const noexcept { return is_exhausted_; }
   /// The running launch.
   [[nodiscard]] const LaunchOrder& launch() const noexcept { return launch_; }
   /// The running interval.
@@ -116,6 +122,8 @@ class HappensBefore {
   void share_all(std::uint32_t first, std::uint32_t count, std::uint32_t mask);
 
   std::uint32_t last_clock_;
+  Interval last_interval_;
+  bool is_exhausted_ = false;
   Interval interval_ = kHostInterval;
   LaunchOrder launch_;
   Interval block_first_ = kHostInterval;

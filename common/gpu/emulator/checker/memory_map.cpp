@@ -61,6 +61,14 @@ void MemoryMap::refresh() {
   last_shared_ = {};
 }
 
+void MemoryMap::forget_order() {
+  global_.forget_order();
+  dynamic_.reset();  // what earlier blocks left there does not count
+  for (const StaticRange& range : statics_) {
+    if (range.shadow != nullptr) range.shadow->forget_order();
+  }
+}
+
 void MemoryMap::set_dynamic_shared(std::span<std::byte> memory) {
   dynamic_bytes_ = memory;
   if (memory.data() == nullptr || (dynamic_ != nullptr && dynamic_->begin() + kMarginBelow == memory.data())) return;

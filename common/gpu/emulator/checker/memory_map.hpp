@@ -45,6 +45,8 @@ class MemoryMap {
 
   /// Finds libraries loaded since the last call, and forgets what it knew of allocations: for a launch that begins.
   void refresh();
+  /// Forgets the order of all accesses so far: between launches.
+  void forget_order();
   /// Sets the dynamic shared memory of the block that begins.
   void set_dynamic_shared(std::span<std::byte> memory);
 

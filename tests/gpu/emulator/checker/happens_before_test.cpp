@@ -93,6 +93,23 @@ TEST_CASE("A kernel may meet and fence more often than there are clocks", "[emul
   }
 }
 
+TEST_CASE("Intervals that are used up are neither reused nor exceeded", "[emulator]") {
+  HappensBefore order(1000, 6);
+  order.launch_begin();      // interval 2
+  order.block_begin(0, 64);  // 3
+  CHECK_FALSE(order.must_start_over());
+  order.barrier();
+  CHECK(order.must_start_over());
+  for (int i = 0; i < 2; ++i) order.barrier();
+  CHECK_FALSE(order.is_exhausted());
+  for (int i = 0; i < 5; ++i) order.barrier();
+  CHECK(order.is_exhausted());
+  CHECK(order.interval() == 6);
+  order = HappensBefore();
+  CHECK_FALSE(order.is_exhausted());
+  CHECK_FALSE(order.must_start_over());
+}
+
 TEST_CASE("The last warp of a block may be short", "[emulator]") {
   HappensBefore order = running(40);
   const Access write = write_by(order, 33);
