@@ -347,6 +347,45 @@ TEST_CASE_METHOD(Fixture, "Launches of one executable graph follow one another, 
   CHECK(cudaStreamDestroy(other) == cudaSuccess);
 }
 
+// CUDA Runtime API, cudaMallocAsync: "During stream capture, this function results in the creation of an allocation
+// node. In this case, the allocation is owned by the graph". cudaFreeAsync: in a capture it "must therefore be passed
+// the address of a graph allocation".
+TEST_CASE_METHOD(Fixture, "A graph may allocate memory, use it and free it, at each launch", "[emulator]") {
+  std::vector<float> host(kCount);
+  float* temporary = nullptr;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  std::size_t free_before = 0, free_during = 0, free_after = 0, total = 0;
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  REQUIRE(cudaMemGetInfo(&free_before, &total) == cudaSuccess);
+  REQUIRE(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  REQUIRE(cudaMallocAsync(&temporary, kBytes, blocking) == cudaSuccess);
+  REQUIRE(test::fill(temporary, 4.0F, kCount, blocking) == cudaSuccess);
+  REQUIRE(test::add(temporary, 2.0F, kCount, 1, blocking) == cudaSuccess);
+  REQUIRE(cudaMemcpyAsync(host.data(), temporary, kBytes, cudaMemcpyDeviceToHost, blocking) == cudaSuccess);
+  CHECK(cudaFreeAsync(x, blocking) == cudaErrorInvalidValue);  // of no graph
+  REQUIRE(cudaFreeAsync(temporary, blocking) == cudaSuccess);
+  CHECK(cudaFreeAsync(temporary, blocking) == cudaErrorInvalidValue);
+  REQUIRE(cudaStreamEndCapture(blocking, &graph) == cudaSuccess);
+  CHECK(cudaFree(temporary) == cudaErrorNotSupported);
+  CHECK(cudaFreeAsync(temporary, blocking) == cudaErrorNotSupported);
+  REQUIRE(cudaGraphInstantiate(&executable, graph) == cudaSuccess);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+  for (int launch = 0; launch < 2; ++launch) {
+    host.assign(kCount, 0.0F);
+    REQUIRE(cudaGraphLaunch(executable, blocking) == cudaSuccess);
+    REQUIRE(cudaStreamSynchronize(blocking) == cudaSuccess);
+    CHECK(host == std::vector<float>(kCount, 6.0F));
+  }
+  REQUIRE(cudaMemGetInfo(&free_during, &total) == cudaSuccess);
+  CHECK(free_during < free_before);
+  CHECK(cudaGraphExecDestroy(executable) == cudaSuccess);
+  REQUIRE(cudaMemset(y, 0, kBytes) == cudaSuccess);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);  // operations are dropped before the next one begins
+  REQUIRE(cudaMemGetInfo(&free_after, &total) == cudaSuccess);
+  CHECK(free_after == free_before);
+}
+
 TEST_CASE_METHOD(Fixture, "A capture ends with the stream in which it began", "[emulator]") {
   cudaStream_t captured = nullptr;
   REQUIRE(cudaStreamCreate(&captured) == cudaSuccess);
