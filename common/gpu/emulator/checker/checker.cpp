@@ -98,7 +98,7 @@ void Checker::stop_if_exhausted() {
 }
 
 void Checker::launch_begin(const KernelCall& call, int) {
-  mutex_.lock();
+  std::unique_lock lock(mutex_);
   if (order_.must_start_over()) start_over();
   jobs_ = jobs();
   names_.set_kernel(&call);
@@ -106,14 +106,15 @@ void Checker::launch_begin(const KernelCall& call, int) {
   stream_checks_.launch_begin();
   memory_.refresh();
   running = this;
+  lock.release();  // launch_end() unlocks
 }
 
 void Checker::launch_end() {
+  const std::lock_guard unlock(mutex_, std::adopt_lock);
   running = nullptr;
   stream_checks_.launch_end();
   reports_.launch_end();
   names_.set_kernel(nullptr);
-  mutex_.unlock();
 }
 
 void Checker::block_begin(const BlockState& block) {
