@@ -29,11 +29,16 @@ Pool& pool() {
   return *kept;
 }
 
-// Memory that is registered as pinned, not allocated as pinned, stays accessible to host functions in checked mode.
-std::byte* pinned(std::size_t room) {
-  auto* const memory = static_cast<std::byte*>(::operator new(room, kPage));
-  cuda_require(cudaHostRegister(memory, room, cudaHostRegisterPortable), "pinning host memory");
-  return memory;
+std::byte* new_block(std::size_t room) { return static_cast<std::byte*>(::operator new(room, kPage)); }
+
+// Pins a new block, or one that cudaDeviceReset() has unpinned. Frees it if that fails. Memory that is registered as
+// pinned, not allocated as pinned, stays accessible to host functions in checked mode.
+void pin(std::byte* memory, std::size_t room) {
+  cudaPointerAttributes attributes{};
+  if (succeeds(cudaPointerGetAttributes(&attributes, memory)) && attributes.type == cudaMemoryTypeHost) return;
+  const cudaError_t pinned = cudaHostRegister(memory, room, cudaHostRegisterPortable);
+  if (pinned != cudaSuccess) ::operator delete(memory, kPage);
+  cuda_require(pinned, "pinning host memory");
 }
 
 }  // namespace
@@ -49,7 +54,9 @@ Staging::Staging(int device, cudaStream_t stream, std::size_t bytes)
       blocks.pop_back();
     }
   }
-  bytes_ = {memory != nullptr ? memory : pinned(room_), bytes};
+  if (memory == nullptr) memory = new_block(room_);
+  pin(memory, room_);
+  bytes_ = {memory, bytes};
 }
 
 Staging::Staging(Staging&& other) noexcept { *this = std::move(other); }

@@ -5,11 +5,13 @@
 #include <set>
 #include <utility>
 
+#include "emulator/checker/shadow.hpp"
 #include "emulator/engine/device_memory.hpp"
 #include "emulator/runtime/api_call.hpp"
 #include "emulator/runtime/capture.hpp"
 #include "emulator/runtime/device_limits.hpp"
 #include "emulator/runtime/handles.hpp"
+#include "emulator/runtime/host_memory.hpp"
 #include "emulator/runtime/pools.hpp"
 #include "emulator/runtime/scheduler.hpp"
 
@@ -27,6 +29,15 @@ struct Choices {
 Choices& choices() {
   static Choices& all = *new Choices;  // threads may outlive the destructors of statics
   return all;
+}
+
+// Other devices are not waited for: that none uses the device is the caller's task (cudaDeviceReset).
+void free_pinned(int device) {
+  HostMemory& memory = HostMemory::instance();
+  for (const std::byte* const begin : memory.all_of(device)) {
+    disallow_host_memory(begin);  // before another allocation can have the address
+    if (!memory.free(begin)) memory.remove_registered(begin);
+  }
 }
 
 void require_limit(cudaLimit limit) {
@@ -71,6 +82,7 @@ cudaError_t cudaDeviceReset() {
     Handles::instance().remove_all(device);
     reset_pools(device);
     DeviceMemory::instance().free_all(device);
+    free_pinned(device);
     const std::lock_guard lock(choices().mutex);
     std::erase_if(choices().peers, [device](const auto& pair) { return pair.first == device; });
   });

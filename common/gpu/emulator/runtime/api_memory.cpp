@@ -148,7 +148,7 @@ cudaError_t allocate_host(void** pointer, size_t bytes, unsigned int flags) {
     api_require((flags & ~kKnown) == 0, cudaErrorInvalidValue, "an unknown flag is set");
     *pointer = nullptr;
     if (bytes == 0) return;
-    *pointer = HostMemory::instance().allocate(bytes);
+    *pointer = HostMemory::instance().allocate(bytes, current_device());
     api_require(*pointer != nullptr, cudaErrorMemoryAllocation, "the host has too little memory");
     allow_host_memory(*pointer, bytes);
   });
@@ -207,8 +207,8 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int flags) {
                 "the address is null, there are 0 bytes, or an unknown flag is set");
     api_require(bytes <= ~std::uintptr_t{0} - reinterpret_cast<std::uintptr_t>(pointer), cudaErrorInvalidValue,
                 "the bytes reach beyond all addresses: is their number negative?");
-    api_require(HostMemory::instance().add_registered(pointer, bytes), cudaErrorHostMemoryAlreadyRegistered,
-                "a part of this memory is pinned already");
+    api_require(HostMemory::instance().add_registered(pointer, bytes, current_device()),
+                cudaErrorHostMemoryAlreadyRegistered, "a part of this memory is pinned already");
     allow_host_memory(pointer, bytes);
   });
 }

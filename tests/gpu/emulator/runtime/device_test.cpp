@@ -185,6 +185,26 @@ TEST_CASE_METHOD(OnDeviceZero, "cudaDeviceReset frees memory and ends threads", 
   cudaGetLastError();
 }
 
+// CUDA Runtime API, cudaDeviceReset: "destroys and cleans up all resources associated with the current device".
+TEST_CASE_METHOD(OnDeviceZero, "cudaDeviceReset frees and unregisters the device's pinned memory, and no other's",
+                 "[emulator]") {
+  std::vector<std::byte> registered(5000);
+  std::byte *pinned = nullptr, *of_other = nullptr;
+  REQUIRE(cudaMallocHost(&pinned, 1000) == cudaSuccess);
+  REQUIRE(cudaHostRegister(registered.data(), registered.size(), 0) == cudaSuccess);
+  REQUIRE(cudaSetDevice(1) == cudaSuccess);
+  REQUIRE(cudaMallocHost(&of_other, 1000) == cudaSuccess);
+  REQUIRE(cudaSetDevice(0) == cudaSuccess);
+  REQUIRE(cudaDeviceReset() == cudaSuccess);
+  CHECK(cudaFreeHost(pinned) == cudaErrorInvalidValue);
+  CHECK(cudaHostUnregister(registered.data()) == cudaErrorHostMemoryNotRegistered);
+  CHECK(cudaHostRegister(registered.data(), registered.size(), 0) == cudaSuccess);
+  CHECK(cudaHostUnregister(registered.data()) == cudaSuccess);
+  of_other[999] = std::byte{1};
+  CHECK(cudaFreeHost(of_other) == cudaSuccess);
+  cudaGetLastError();
+}
+
 TEST_CASE_METHOD(OnDeviceZero, "cudaDeviceReset ends captures and empties pools", "[emulator]") {
   void* x = nullptr;
   cudaMemPool_t pool = nullptr;
