@@ -17,11 +17,22 @@ namespace {
 constexpr std::size_t kSmallestRoom = 4096;
 constexpr std::align_val_t kPage{4096};
 
-// Blocks return to the stream they came from, whose next copies are ordered after the last ones. They are never freed,
-// because unpinning would have to wait for every stream of the process, including hung ones.
+// Blocks whose copies may still run return to their stream, whose next copies are ordered after those; all others serve
+// any stream of the device, so that streams that come and go share them. They are never freed, because unpinning would
+// have to wait for every stream of the process, including hung ones.
 struct Pool {
+  std::byte* take(int device, std::optional<cudaStream_t> stream, std::size_t room) {
+    const std::scoped_lock lock(mutex);
+    auto found = unused.find({device, stream, room});
+    if (found == unused.end()) return nullptr;
+    std::byte* const memory = found->second.back();
+    found->second.pop_back();
+    if (found->second.empty()) unused.erase(found);
+    return memory;
+  }
+
   std::mutex mutex;
-  std::map<std::tuple<int, cudaStream_t, std::size_t>, std::vector<std::byte*>> unused;
+  std::map<std::tuple<int, std::optional<cudaStream_t>, std::size_t>, std::vector<std::byte*>> unused;  // never empty
 };
 
 Pool& pool() {
@@ -45,15 +56,8 @@ void pin(std::byte* memory, std::size_t room) {
 
 Staging::Staging(int device, cudaStream_t stream, std::size_t bytes)
     : device_(device), stream_(stream), room_(std::bit_ceil(bytes < kSmallestRoom ? kSmallestRoom : bytes)) {
-  std::byte* memory = nullptr;
-  {
-    const std::scoped_lock lock(pool().mutex);
-    auto& blocks = pool().unused[{device, stream, room_}];
-    if (!blocks.empty()) {
-      memory = blocks.back();
-      blocks.pop_back();
-    }
-  }
+  std::byte* memory = pool().take(device, stream, room_);
+  if (memory == nullptr) memory = pool().take(device, std::nullopt, room_);
   if (memory == nullptr) memory = new_block(room_);
   pin(memory, room_);
   bytes_ = {memory, bytes};

@@ -1,9 +1,12 @@
 #include <atomic>
 #include <barrier>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "emulated_nccl/job_thread.hpp"
+#include "emulated_nccl/staging.hpp"
 #include "nccl_ranks.hpp"
 #include "support/catch.hpp"
 
@@ -184,6 +187,25 @@ TEST_CASE("a group that a failed device refuses takes no turn: the next one does
     ok(ncclCommDestroy(own.comm));
   });
   CHECK(errors == no_errors(1));
+}
+
+TEST_CASE("staging whose copies are over serves any stream of its device, other staging its own stream",
+          "[emulated_nccl]") {
+  using lockstep::emulated_nccl::Staging;
+  constexpr std::size_t kBytes = std::size_t{3} << 20;  // more than any other test's
+  const auto stream = [](std::uintptr_t number) { return reinterpret_cast<cudaStream_t>(number); };
+  REQUIRE(cudaSetDevice(0) == cudaSuccess);
+  const auto use = [&](std::uintptr_t number, bool is_over) {
+    Staging block(0, stream(number), kBytes);
+    if (is_over) block.finish();
+    return block.bytes().data();
+  };
+  const std::byte* const first = use(0x70001, true);
+  CHECK(use(0x70002, true) == first);
+  CHECK(use(0x70003, false) == first);
+  const std::byte* const second = use(0x70004, true);  // the copies of 0x70003 may still run
+  CHECK(second != first);
+  CHECK(use(0x70003, true) == first);
 }
 
 // A job owns its communicator, which owns the job's thread.
