@@ -257,8 +257,8 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
       *attributes = {cudaMemoryTypeManaged, device, address, address};
     } else if (place == MemoryPlace::kDevice && device >= 0) {
       *attributes = {cudaMemoryTypeDevice, device, address, nullptr};
-    } else if (place == MemoryPlace::kPinned) {
-      *attributes = {cudaMemoryTypeHost, current_device(), address, address};
+    } else if (const auto pinned = HostMemory::instance().find(pointer)) {
+      *attributes = {cudaMemoryTypeHost, pinned->device, address, address};
     } else {
       *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, address};
     }

@@ -89,7 +89,7 @@ std::optional<HostMemory::Block> HostMemory::find(const void* address) const {
   const std::lock_guard lock(mutex_);
   const auto found = find_locked(address);
   if (found == entries_.end()) return std::nullopt;
-  return Block{const_cast<std::byte*>(found->first), found->second.bytes};
+  return Block{const_cast<std::byte*>(found->first), found->second.bytes, found->second.device};
 }
 
 std::byte* HostMemory::alias(const void* address) const {

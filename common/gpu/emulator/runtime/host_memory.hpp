@@ -43,6 +43,7 @@ class HostMemory {
   struct Block {
     std::byte* begin = nullptr;  ///< The program's address.
     std::size_t bytes = 0;       ///< As requested.
+    int device = 0;              ///< For which it was allocated or registered.
   };
   /// The pinned block that covers the address, if any.
   [[nodiscard]] std::optional<Block> find(const void* address) const;

@@ -223,6 +223,25 @@ TEST_CASE_METHOD(OnDeviceZero, "cudaDeviceReset ends captures and empties pools"
   CHECK(cudaDeviceSynchronize() == cudaSuccess);
 }
 
+// CUDA Runtime API, cudaPointerAttributes: device is "the device against which the memory was allocated or registered".
+TEST_CASE_METHOD(OnDeviceZero, "Pinned memory belongs to the device for which it was allocated or registered",
+                 "[emulator]") {
+  std::vector<std::byte> registered(5000);
+  std::byte* pinned = nullptr;
+  REQUIRE(cudaSetDevice(1) == cudaSuccess);
+  REQUIRE(cudaMallocHost(&pinned, 1000) == cudaSuccess);
+  REQUIRE(cudaHostRegister(registered.data(), registered.size(), 0) == cudaSuccess);
+  REQUIRE(cudaSetDevice(2) == cudaSuccess);
+  for (const void* const address : {static_cast<const void*>(pinned), static_cast<const void*>(registered.data())}) {
+    cudaPointerAttributes attributes{};
+    CHECK(cudaPointerGetAttributes(&attributes, address) == cudaSuccess);
+    CHECK(attributes.type == cudaMemoryTypeHost);
+    CHECK(attributes.device == 1);
+  }
+  CHECK(cudaHostUnregister(registered.data()) == cudaSuccess);
+  CHECK(cudaFreeHost(pinned) == cudaSuccess);
+}
+
 TEST_CASE_METHOD(OnDeviceZero, "A pool may be of another device than the stream that allocates from it", "[emulator]") {
   float* x = nullptr;
   cudaMemPool_t pool = nullptr;
