@@ -7,6 +7,7 @@
 
 #include "emulator/checker/shadow.hpp"
 #include "emulator/engine/device_memory.hpp"
+#include "emulator/engine/settings.hpp"
 #include "emulator/runtime/api_call.hpp"
 #include "emulator/runtime/capture.hpp"
 #include "emulator/runtime/device_limits.hpp"
@@ -19,11 +20,17 @@ namespace {
 
 using namespace lockstep::emulator;
 
+using Limits = std::array<size_t, 3>;  // by cudaLimit
+constexpr Limits kDefaultLimits{1024, 1 << 20, 8 << 20};
+
 // Peer access and limits set by a program: stored only to be returned by queries.
 struct Choices {
+  Choices() { limits.fill(kDefaultLimits); }
+  Limits& limits_of(int device) { return limits[static_cast<size_t>(device)]; }
+
   std::mutex mutex;
   std::set<std::pair<int, int>> peers;
-  std::array<size_t, 3> limits{1024, 1 << 20, 8 << 20};
+  std::array<Limits, kMaxDevices> limits;
 };
 
 Choices& choices() {
@@ -85,6 +92,7 @@ cudaError_t cudaDeviceReset() {
     free_pinned(device);
     const std::lock_guard lock(choices().mutex);
     std::erase_if(choices().peers, [device](const auto& pair) { return pair.first == device; });
+    choices().limits_of(device) = kDefaultLimits;
   });
 }
 
@@ -133,7 +141,7 @@ cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
     api_require(value != nullptr, cudaErrorInvalidValue, "the pointer to the value is null");
     require_limit(limit);
     const std::lock_guard lock(choices().mutex);
-    *value = choices().limits[static_cast<size_t>(limit)];
+    *value = choices().limits_of(current_device())[static_cast<size_t>(limit)];
   });
 }
 
@@ -141,7 +149,7 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
   return api_call("cudaDeviceSetLimit", ApiNeeds::kDevice, [&] {
     require_limit(limit);
     const std::lock_guard lock(choices().mutex);
-    choices().limits[static_cast<size_t>(limit)] = value;
+    choices().limits_of(current_device())[static_cast<size_t>(limit)] = value;
   });
 }
 

@@ -223,6 +223,23 @@ TEST_CASE_METHOD(OnDeviceZero, "cudaDeviceReset ends captures and empties pools"
   CHECK(cudaDeviceSynchronize() == cudaSuccess);
 }
 
+// CUDA Runtime API, cudaDeviceSetLimit: "for the current device"; cudaDeviceReset undoes it with all else.
+TEST_CASE_METHOD(OnDeviceZero, "A limit is of one device, and ends when that is reset", "[emulator]") {
+  const auto stack_bytes = [] {
+    std::size_t bytes = 0;
+    CHECK(cudaDeviceGetLimit(&bytes, cudaLimitStackSize) == cudaSuccess);
+    return bytes;
+  };
+  const std::size_t usual = stack_bytes();
+  REQUIRE(cudaDeviceSetLimit(cudaLimitStackSize, 4 * usual) == cudaSuccess);
+  CHECK(stack_bytes() == 4 * usual);
+  REQUIRE(cudaSetDevice(1) == cudaSuccess);
+  CHECK(stack_bytes() == usual);
+  REQUIRE(cudaSetDevice(0) == cudaSuccess);
+  REQUIRE(cudaDeviceReset() == cudaSuccess);
+  CHECK(stack_bytes() == usual);
+}
+
 // CUDA Runtime API, cudaPointerAttributes: device is "the device against which the memory was allocated or registered".
 TEST_CASE_METHOD(OnDeviceZero, "Pinned memory belongs to the device for which it was allocated or registered",
                  "[emulator]") {
