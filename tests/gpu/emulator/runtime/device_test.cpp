@@ -185,7 +185,9 @@ TEST_CASE_METHOD(OnDeviceZero, "cudaDeviceReset frees memory and ends threads", 
   cudaGetLastError();
 }
 
-// CUDA Runtime API, cudaDeviceReset: "destroys and cleans up all resources associated with the current device".
+// CUDA Runtime API, cudaDeviceReset: "destroys and cleans up all resources associated with the current device";
+// cudaPointerAttributes::device: "if that device is deinitialized then this allocation will vanish with that device's
+// state".
 TEST_CASE_METHOD(OnDeviceZero, "cudaDeviceReset frees and unregisters the device's pinned memory, and no other's",
                  "[emulator]") {
   std::vector<std::byte> registered(5000);
@@ -223,7 +225,8 @@ TEST_CASE_METHOD(OnDeviceZero, "cudaDeviceReset ends captures and empties pools"
   CHECK(cudaDeviceSynchronize() == cudaSuccess);
 }
 
-// CUDA Runtime API, cudaDeviceSetLimit: "for the current device"; cudaDeviceReset undoes it with all else.
+// CUDA Runtime API, cudaDeviceSetLimit: "a request by the application to update the current limit maintained by the
+// device".
 TEST_CASE_METHOD(OnDeviceZero, "A limit is of one device, and ends when that is reset", "[emulator]") {
   const auto stack_bytes = [] {
     std::size_t bytes = 0;
