@@ -104,6 +104,7 @@ cudaError_t allocate_device(void** pointer, size_t bytes, SourcePlace place) {
   return api_call("cudaMalloc", ApiNeeds::kWorkingDevice, [&] {
     require_pointer(pointer);
     *pointer = nullptr;
+    refuse_unsafe_call();
     if (bytes > 0) *pointer = give(allocate_when_possible(bytes, current_device(), place), bytes, current_device());
   });
 }

@@ -386,6 +386,37 @@ TEST_CASE_METHOD(Fixture, "A graph may allocate memory, use it and free it, at e
   CHECK(free_after == free_before);
 }
 
+// CUDA Runtime API, cudaThreadExchangeStreamCaptureMode: with an ongoing capture that was not begun as relaxed, or a
+// global one of any thread, "this thread is prohibited from potentially unsafe API calls", of which cudaMalloc is one.
+TEST_CASE_METHOD(Fixture, "cudaMalloc ends a capture whose mode forbids it to the thread", "[emulator]") {
+  const auto allocated_by = [](bool is_other_thread) {
+    cudaError_t result = cudaErrorUnknown;
+    const auto allocate = [&result] {
+      float* memory = nullptr;
+      result = cudaMalloc(&memory, 100);
+      cudaFree(memory);
+    };
+    is_other_thread ? std::thread(allocate).join() : allocate();
+    return result;
+  };
+  struct Case {
+    cudaStreamCaptureMode mode;
+    bool is_other_thread;
+    bool is_forbidden;
+  };
+  for (const Case& each :
+       {Case{cudaStreamCaptureModeGlobal, false, true}, Case{cudaStreamCaptureModeGlobal, true, true},
+        Case{cudaStreamCaptureModeThreadLocal, false, true}, Case{cudaStreamCaptureModeThreadLocal, true, false},
+        Case{cudaStreamCaptureModeRelaxed, false, false}}) {
+    cudaGraph_t graph = nullptr;
+    REQUIRE(cudaStreamBeginCapture(free_running, each.mode) == cudaSuccess);
+    CHECK(allocated_by(each.is_other_thread) == (each.is_forbidden ? cudaErrorStreamCaptureUnsupported : cudaSuccess));
+    CHECK(cudaStreamEndCapture(free_running, &graph) ==
+          (each.is_forbidden ? cudaErrorStreamCaptureInvalidated : cudaSuccess));
+    CHECK(cudaSuccess == (graph == nullptr ? cudaSuccess : cudaGraphDestroy(graph)));
+  }
+}
+
 TEST_CASE_METHOD(Fixture, "A capture ends with the stream in which it began", "[emulator]") {
   cudaStream_t captured = nullptr;
   REQUIRE(cudaStreamCreate(&captured) == cudaSuccess);
