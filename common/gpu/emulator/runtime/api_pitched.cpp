@@ -1,8 +1,9 @@
-// Rows that are a pitch apart: each slice of a region is one copy or set of rows.
+// Rows that are a pitch apart: each slice of a region is a copy or set of rows.
 #include "emulator/cuda/lockstep_emulator/api_pitched.h"
 
 #include <cstddef>
 #include <limits>
+#include <vector>
 
 #include "emulator/runtime/api_call.hpp"
 #include "emulator/runtime/handles.hpp"
@@ -70,7 +71,9 @@ cudaError_t copy_region(const char* name, SourcePlace place, const cudaMemcpy3DP
                       copy->extent.height};
     };
     for (std::size_t slice = 0; slice < copy->extent.depth; ++slice) require_transfer(part(slice), copy->kind);
-    for (std::size_t slice = 0; slice < copy->extent.depth; ++slice) transfer(part(slice), copy->kind, queue, waits);
+    std::vector<Transfer> parts;
+    for (std::size_t slice = 0; slice < copy->extent.depth; ++slice) parts.push_back(part(slice));
+    transfer_parts(parts, queue, waits);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "emulator/runtime/transfer.hpp"
 
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -108,6 +109,27 @@ Operation make_operation(Transfer& copy, bool is_staged) {
   return operation;
 }
 
+// A copy that has been checked: its operation, and whether the host waits for it.
+struct PreparedCopy {
+  Operation operation;
+  bool host_waits = false;
+};
+
+// @param is_recorded  In a capture: nothing is copied now, and nothing waited for.
+PreparedCopy prepare(Transfer copy, HostWaits waits, bool is_recorded) {
+  if (copy.to_pitch == copy.width && copy.from_pitch == copy.width) {
+    copy.width *= std::exchange(copy.height, 1);
+  }
+  const MemoryPlace to = place_of(copy.to);
+  const MemoryPlace from = place_of(copy.from);
+  const bool is_between_devices = is_of_device(to) && is_of_device(from);
+  const bool is_between_hosts = !is_of_device(to) && !is_of_device(from);
+  const bool must_wait =
+      waits == HostWaits::kAsSynchronousCall ? !is_between_devices : to == MemoryPlace::kPageable || is_between_hosts;
+  const bool is_staged = from == MemoryPlace::kPageable && !must_wait && !is_recorded;
+  return {make_operation(copy, is_staged), must_wait && !is_recorded};
+}
+
 void finish(const Point& end, bool waits) {
   if (!waits) return;
   Scheduler::instance().wait(end);
@@ -164,21 +186,32 @@ void require_transfer(const Transfer& copy, cudaMemcpyKind kind) {
   require_inside(copy.from, from_bytes);
 }
 
-void transfer(Transfer copy, cudaMemcpyKind kind, const std::shared_ptr<StreamQueue>& queue, HostWaits waits) {
+void transfer(const Transfer& copy, cudaMemcpyKind kind, const std::shared_ptr<StreamQueue>& queue, HostWaits waits) {
   if (copy.width == 0 || copy.height == 0) return;
   require_transfer(copy, kind);
-  if (copy.to_pitch == copy.width && copy.from_pitch == copy.width) {
-    copy.width *= std::exchange(copy.height, 1);
+  PreparedCopy prepared = prepare(copy, waits, is_captured(*queue));
+  finish(issue(queue, std::move(prepared.operation)), prepared.host_waits);
+}
+
+void transfer_parts(const std::vector<Transfer>& parts, const std::shared_ptr<StreamQueue>& queue, HostWaits waits) {
+  if (parts.empty()) return;
+  Operation whole;
+  whole.name = parts.front().name;
+  whole.place = parts.front().place;
+  bool host_waits = false;
+  std::vector<std::function<cudaError_t()>> runs;
+  for (const Transfer& part : parts) {
+    PreparedCopy prepared = prepare(part, waits, is_captured(*queue));
+    const std::vector<Access>& accesses = prepared.operation.accesses;
+    whole.accesses.insert(whole.accesses.end(), accesses.begin(), accesses.end());
+    runs.push_back(std::move(prepared.operation.run));
+    host_waits = host_waits || prepared.host_waits;
   }
-  const MemoryPlace to = place_of(copy.to);
-  const MemoryPlace from = place_of(copy.from);
-  const bool is_between_devices = is_of_device(to) && is_of_device(from);
-  const bool is_between_hosts = !is_of_device(to) && !is_of_device(from);
-  const bool is_recorded = is_captured(*queue);  // then nothing is copied now, and nothing waited for
-  const bool must_wait =
-      waits == HostWaits::kAsSynchronousCall ? !is_between_devices : to == MemoryPlace::kPageable || is_between_hosts;
-  const bool is_staged = from == MemoryPlace::kPageable && !must_wait && !is_recorded;
-  finish(issue(queue, make_operation(copy, is_staged)), must_wait && !is_recorded);
+  whole.run = [runs = std::move(runs)] {
+    for (const auto& run : runs) run();  // none can fail: they are checked
+    return cudaSuccess;
+  };
+  finish(issue(queue, std::move(whole)), host_waits);
 }
 
 void require_rows(const void* pointer, std::size_t pitch, std::size_t width, std::size_t height) {

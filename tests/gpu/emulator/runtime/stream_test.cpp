@@ -386,6 +386,37 @@ TEST_CASE_METHOD(Fixture, "A graph may allocate memory, use it and free it, at e
   CHECK(free_after == free_before);
 }
 
+// CUDA Runtime API, cudaGraphAddMemcpyNode: its cudaMemcpy3DParms describe a whole copy of cudaMemcpy3D.
+TEST_CASE_METHOD(Fixture, "A copy of several slices is one operation", "[emulator]") {
+  std::vector<float> host(kCount, 3.0F);
+  cudaMemcpy3DParms copy{};
+  copy.srcPtr = make_cudaPitchedPtr(host.data(), 40, 40, 10);
+  copy.dstPtr = make_cudaPitchedPtr(x, 40, 40, 10);
+  copy.extent = make_cudaExtent(40, 10, 3);  // kCount elements
+  copy.kind = cudaMemcpyHostToDevice;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  std::size_t nodes = 0;
+  REQUIRE(cudaStreamBeginCapture(free_running, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  CHECK(cudaMemcpy3DAsync(&copy, free_running) == cudaSuccess);
+  REQUIRE(cudaStreamEndCapture(free_running, &graph) == cudaSuccess);
+  CHECK(cudaGraphGetNodes(graph, nullptr, &nodes) == cudaSuccess);
+  CHECK(nodes == 1);
+  REQUIRE(cudaGraphInstantiate(&executable, graph) == cudaSuccess);
+  REQUIRE(cudaGraphLaunch(executable, free_running) == cudaSuccess);
+  REQUIRE(cudaStreamSynchronize(free_running) == cudaSuccess);
+  CHECK(values_of(x) == host);
+  const std::vector<float> staged(kCount, 4.0F);
+  std::vector<float> source = staged;
+  copy.srcPtr.ptr = source.data();
+  REQUIRE(cudaMemcpy3DAsync(&copy, free_running) == cudaSuccess);
+  source.assign(kCount, -1.0F);  // pageable memory may change at once
+  REQUIRE(cudaStreamSynchronize(free_running) == cudaSuccess);
+  CHECK(values_of(x) == staged);
+  CHECK(cudaGraphExecDestroy(executable) == cudaSuccess);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+}
+
 // CUDA Runtime API, cudaThreadExchangeStreamCaptureMode: with an ongoing capture that was not begun as relaxed, or a
 // global one of any thread, "this thread is prohibited from potentially unsafe API calls", of which cudaMalloc is one.
 TEST_CASE_METHOD(Fixture, "cudaMalloc ends a capture whose mode forbids it to the thread", "[emulator]") {
