@@ -91,7 +91,7 @@ void Checker::start_over() {
 
 // Without new intervals, what barriers order would be reported as races.
 void Checker::stop_if_exhausted() {
-  if (!order_.is_exhausted() || !jobs_.rules) return;
+  if (order_.intervals_left() != IntervalsLeft::kNone || !jobs_.rules) return;
   jobs_.rules = false;
   std::cerr << "emulated device: " << names_.kernel()
             << ": the checker cannot number more barriers and blocks of one launch; the rest of it is not checked\n";
@@ -99,7 +99,7 @@ void Checker::stop_if_exhausted() {
 
 void Checker::launch_begin(const KernelCall& call, int) {
   std::unique_lock lock(mutex_);
-  if (order_.must_start_over()) start_over();
+  if (order_.intervals_left() != IntervalsLeft::kMost) start_over();
   jobs_ = jobs();
   names_.set_kernel(&call);
   reports_.launch_begin();

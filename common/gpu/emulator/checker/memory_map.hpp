@@ -113,8 +113,7 @@ class MemoryMap {
   static const DataSymbol* shared_variable(const StaticRange& range, const void* address);
   Target find_rare(const void* address, bool is_write);
   StaticRange* find_static(const void* address);
-  [[nodiscard]] bool is_program_data(const void* address) const;
-  [[nodiscard]] bool is_allowed_host(const void* address) const;
+  [[nodiscard]] bool is_usable_host(const void* address, bool is_write) const;
 
   DeviceMemory& memory_;
   ShadowRange global_;

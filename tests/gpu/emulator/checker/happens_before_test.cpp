@@ -97,17 +97,16 @@ TEST_CASE("Intervals that are used up are neither reused nor exceeded", "[emulat
   HappensBefore order(1000, 6);
   order.launch_begin();      // interval 2
   order.block_begin(0, 64);  // 3
-  CHECK_FALSE(order.must_start_over());
+  CHECK(order.intervals_left() == IntervalsLeft::kMost);
   order.barrier();
-  CHECK(order.must_start_over());
+  CHECK(order.intervals_left() == IntervalsLeft::kHalf);
   for (int i = 0; i < 2; ++i) order.barrier();
-  CHECK_FALSE(order.is_exhausted());
+  CHECK(order.intervals_left() == IntervalsLeft::kHalf);
   for (int i = 0; i < 5; ++i) order.barrier();
-  CHECK(order.is_exhausted());
+  CHECK(order.intervals_left() == IntervalsLeft::kNone);
   CHECK(order.interval() == 6);
   order = HappensBefore();
-  CHECK_FALSE(order.is_exhausted());
-  CHECK_FALSE(order.must_start_over());
+  CHECK(order.intervals_left() == IntervalsLeft::kMost);
 }
 
 TEST_CASE("The last warp of a block may be short", "[emulator]") {
