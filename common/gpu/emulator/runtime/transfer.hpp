@@ -45,7 +45,7 @@ enum class HostWaits {
   kAsAsynchronousCall,  ///< cudaMemcpyAsync: those to pageable memory.
 };
 
-/// What transfer() checks, without the copy: for copies of several parts, none of which may run if one is refused.
+/// The checks of transfer() alone: for copies of several parts, none of which may run if one is refused.
 void require_transfer(const Transfer& copy, cudaMemcpyKind kind);
 
 /// Checks a copy and issues it to a stream.
@@ -56,7 +56,7 @@ void transfer(const Transfer& copy, cudaMemcpyKind kind, const std::shared_ptr<S
 /// Issues copies as one operation. @pre  Each has passed require_transfer() and is not empty.
 void transfer_parts(const std::vector<Transfer>& parts, const std::shared_ptr<StreamQueue>& queue, HostWaits waits);
 
-/// What set_rows() checks, without the set.
+/// The checks of set_rows() alone.
 void require_rows(const void* pointer, std::size_t pitch, std::size_t width, std::size_t height);
 
 /// Checks a set and issues it to a stream. Parameters and waiting as in cudaMemset.

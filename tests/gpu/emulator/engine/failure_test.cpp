@@ -32,7 +32,7 @@ class Recorder final : public Observer {
 
   std::vector<EngineFinding> findings;
   std::vector<std::string> events;
-  std::string failure;  // what block_begin() throws, unless it is empty
+  std::string failure;  // thrown by block_begin(), unless it is empty
 
   void launch_begin(const KernelCall&, int) override { events.emplace_back("launch_begin"); }
   void launch_end() override { events.emplace_back("launch_end"); }
@@ -218,7 +218,7 @@ TEST_CASE("An observer that has seen enough ends the kernel", "[emulator]") {
   CHECK(passed == 3 * 32);
 }
 
-TEST_CASE("What fails in the emulator itself ends the kernel, and the launch of its observer", "[emulator]") {
+TEST_CASE("A failure of the emulator itself ends the kernel, and the launch of its observer", "[emulator]") {
   {
     Recorder recorder;
     recorder.failure = "no memory is left";
