@@ -1,6 +1,8 @@
 // The calls of nccl.h that make and end communicators.
 #include <climits>
 #include <functional>
+#include <memory>
+#include <utility>
 
 #include "emulated_nccl/failure.hpp"
 #include "emulated_nccl/group.hpp"
@@ -45,6 +47,37 @@ ncclResult_t init_rank(const char* call, ncclComm_t* comm, int ranks, const nccl
       call, communicator, communicator, [joining, own] { joining->join([&] { return own; }, never); }, comm);
 }
 
+// The joining of a part by ncclCommSplit(). It ends even if it never begins: a communicator that is aborted drops the
+// jobs that it has not begun, and the part would stay in progress.
+class PartJoining {
+ public:
+  explicit PartJoining(std::shared_ptr<Communicator> part) : part_(std::move(part)) {}
+  PartJoining(const PartJoining&) = delete;
+  PartJoining& operator=(const PartJoining&) = delete;
+  ~PartJoining() {
+    if (part_ && !has_begun_) part_->join(give_up, never);
+  }
+
+  // Without a part the place is asked for too: the others must learn that this rank does not join.
+  void run(const std::function<Membership()>& find_place, const ShouldStop& should_stop) {
+    has_begun_ = true;
+    if (part_)
+      part_->join(find_place, should_stop);
+    else
+      find_place();
+  }
+  [[nodiscard]] bool is_aborted() const { return part_ && part_->is_aborted(); }
+
+ private:
+  static Membership give_up() {
+    throw NcclError(ncclSystemError,
+                    "given up: the split never began, because its communicator was aborted or its group has failed");
+  }
+
+  std::shared_ptr<Communicator> part_;  // null: this rank joins none
+  bool has_begun_ = false;
+};
+
 ncclResult_t split(ncclComm_t comm, const Choice& choice, ncclComm_t* part_handle, const ncclConfig_t* config) {
   const auto whole = communicator_of(comm);
   require_pointer(part_handle, "new communicator");
@@ -55,13 +88,9 @@ ncclResult_t split(ncclComm_t comm, const Choice& choice, ncclComm_t* part_handl
   std::shared_ptr<Communicator> part;
   if (choice.color != NCCL_SPLIT_NOCOLOR) part = std::make_shared<Communicator>(whole->own(), is_blocking);
   const int number = whole->next_split();
-  const auto joining = [whole = whole.get(), part, number, choice] {
-    const auto stop = [&] { return whole->is_aborted() || (part && part->is_aborted()); };
-    const auto find_place = [&] { return choose_part(whole->own(), number, choice, stop); };
-    if (part)
-      part->join(find_place, stop);
-    else
-      find_place();  // the others must learn that this rank does not join
+  const auto joining = [whole = whole.get(), own = std::make_shared<PartJoining>(part), number, choice] {
+    const auto stop = [&] { return whole->is_aborted() || own->is_aborted(); };
+    own->run([&] { return choose_part(whole->own(), number, choice, stop); }, stop);
   };
   return submit_joining("ncclCommSplit", whole, part, joining, part_handle);
 }

@@ -36,10 +36,19 @@ void require_memory(const Operation& operation, const void* pointer, std::size_t
 
 // One group of operations, from its first copy to its last.
 struct Batch {
+  Batch() = default;
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+  ~Batch() {
+    if (!is_enqueued) return;  // the copies of a group that failed half-way may still run
+    for (Staging& block : memory) block.finish();
+  }
+
   std::shared_ptr<Communicator> communicator;
   std::uint64_t number = 0;
   std::vector<HostOperation> operations;
   std::vector<Staging> memory;
+  bool is_enqueued = false;  // all of it: the last stream that forgets the batch has ended its copies
 };
 using SharedBatch = std::shared_ptr<Batch>;
 
@@ -140,6 +149,7 @@ void enqueue(const std::shared_ptr<Communicator>& communicator, std::span<const 
   }
   for (const HostOperation& operation : batch->operations) copy_out(operation);
   for (const cudaStream_t stream : streams) call_later(stream, forget_batch, batch);
+  batch->is_enqueued = true;
 }
 
 }  // namespace lockstep::emulated_nccl

@@ -1,9 +1,12 @@
 #include <atomic>
 #include <barrier>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "emulated_nccl/job_thread.hpp"
+#include "emulated_nccl/staging.hpp"
 #include "nccl_ranks.hpp"
 #include "support/catch.hpp"
 
@@ -186,6 +189,25 @@ TEST_CASE("a group that a failed device refuses takes no turn: the next one does
   CHECK(errors == no_errors(1));
 }
 
+TEST_CASE("staging whose copies are over serves any stream of its device, other staging its own stream",
+          "[emulated_nccl]") {
+  using lockstep::emulated_nccl::Staging;
+  constexpr std::size_t kBytes = std::size_t{3} << 20;  // more than any other test's
+  const auto stream = [](std::uintptr_t number) { return reinterpret_cast<cudaStream_t>(number); };
+  REQUIRE(cudaSetDevice(0) == cudaSuccess);
+  const auto use = [&](std::uintptr_t number, bool is_over) {
+    Staging block(0, stream(number), kBytes);
+    if (is_over) block.finish();
+    return block.bytes().data();
+  };
+  const std::byte* const first = use(0x70001, true);
+  CHECK(use(0x70002, true) == first);
+  CHECK(use(0x70003, false) == first);
+  const std::byte* const second = use(0x70004, true);  // the copies of 0x70003 may still run
+  CHECK(second != first);
+  CHECK(use(0x70003, true) == first);
+}
+
 // A job owns its communicator, which owns the job's thread.
 TEST_CASE("jobs that an aborted communicator no longer runs are not kept", "[emulated_nccl]") {
   const auto owned = std::make_shared<int>(0);
@@ -255,6 +277,24 @@ TEST_CASE("split makes parts by color in the order of keys, and leaves out who w
     });
     CHECK(errors == no_errors(5));
   }
+}
+
+// NCCL User Guide, ncclCommGetAsyncError: it "queries the progress and potential errors", so progress must end. In the
+// group the split has not begun when its communicator is aborted.
+TEST_CASE("a part whose communicator is aborted before the split begins has failed", "[emulated_nccl]") {
+  const auto errors = run_devices(1, [&](NcclRank& own) {
+    init_non_blocking(own);
+    NcclRank part = own;
+    ok(ncclGroupStart());
+    ok(ncclCommSplit(own.comm, 0, 0, &part.comm, nullptr));
+    ok(ncclCommAbort(std::exchange(own.comm, nullptr)));
+    expect(ncclGroupEnd() == ncclInProgress, "the group");
+    expect(settled(part.comm) == ncclSystemError, "the part has failed");
+    const std::string text = ncclGetLastError(nullptr);
+    expect(text.find("aborted") != std::string::npos, text);
+    ok(ncclCommAbort(part.comm));
+  });
+  CHECK(errors == no_errors(1));
 }
 
 TEST_CASE("two ranks of one process on one device are refused by name on every rank", "[emulated_nccl]") {

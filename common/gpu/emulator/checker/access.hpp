@@ -2,12 +2,16 @@
 /// @file
 /// One recorded access of a kernel's thread, small enough to keep three for every four bytes of memory.
 #include <cstdint>
+#include <limits>
 
 namespace lockstep::emulator::checker {
 
 /// A period between two points that order all accesses: a launch's begin, a block's begin, a barrier. Numbers increase
-/// throughout the process. 0: none. 1: the host, before any launch.
+/// until the checker starts over, between two launches. 0: none. 1: the host, before any launch.
 using Interval = std::uint32_t;
+
+/// The last interval: the number after it marks split cells, and the end of a launch that still runs.
+inline constexpr Interval kLastInterval = std::numeric_limits<Interval>::max() - 1;
 
 /// The interval of writes by the host.
 inline constexpr Interval kHostInterval = 1;

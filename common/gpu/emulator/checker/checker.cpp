@@ -1,5 +1,6 @@
 #include "emulator/checker/checker.hpp"
 
+#include <iostream>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -80,28 +81,47 @@ Checker& Checker::instance() {
   return *checker;
 }
 
+// Intervals are numbered anew: all memory counts as last used before any launch.
+void Checker::start_over() {
+  order_ = HappensBefore();
+  streams_ = {};
+  proxy_fences_ = {};
+  memory_.forget_order();
+}
+
+// Without new intervals, what barriers order would be reported as races.
+void Checker::stop_if_exhausted() {
+  if (order_.intervals_left() != IntervalsLeft::kNone || !jobs_.rules) return;
+  jobs_.rules = false;
+  std::cerr << "emulated device: " << names_.kernel()
+            << ": the checker cannot number more barriers and blocks of one launch; the rest of it is not checked\n";
+}
+
 void Checker::launch_begin(const KernelCall& call, int) {
-  mutex_.lock();
+  std::unique_lock lock(mutex_);
+  if (order_.intervals_left() != IntervalsLeft::kMost) start_over();
   jobs_ = jobs();
   names_.set_kernel(&call);
   reports_.launch_begin();
   stream_checks_.launch_begin();
   memory_.refresh();
   running = this;
+  lock.release();  // launch_end() unlocks
 }
 
 void Checker::launch_end() {
+  const std::lock_guard unlock(mutex_, std::adopt_lock);
   running = nullptr;
   stream_checks_.launch_end();
   reports_.launch_end();
   names_.set_kernel(nullptr);
-  mutex_.unlock();
 }
 
 void Checker::block_begin(const BlockState& block) {
   skipped_ = nullptr;
   has_overflowed_.clear();
   order_.block_begin(block.linear, static_cast<std::uint32_t>(block.threads.size()));
+  stop_if_exhausted();
   memory_.set_dynamic_shared(block.dynamic_shared);
   if (jobs_.metrics) counter_.block_begin(names_.kernel(), static_cast<std::uint32_t>(block.threads.size()));
 }
@@ -122,6 +142,7 @@ void Checker::block_end() {
 
 void Checker::barrier_passed() {
   order_.barrier();
+  stop_if_exhausted();
   if (!jobs_.metrics) return;
   const ThreadState* const thread = current_thread();
   counter_.count_barrier(

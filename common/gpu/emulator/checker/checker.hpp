@@ -83,6 +83,8 @@ class Checker final : public Observer {
 
  private:
   Checker() = default;
+  void start_over();
+  void stop_if_exhausted();
   void check_unfinished_sum(const ThreadState& thread, const void* address, std::uint64_t flags, Site site);
 
   std::recursive_mutex mutex_;

@@ -1,10 +1,31 @@
 #include "emulator/checker/happens_before.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <utility>
 
 namespace lockstep::emulator::checker {
+namespace {
+
+using KnownByThread = std::vector<std::shared_ptr<Knowledge>>;
+
+// A fence by one thread counts for a later atomic of another thread if they met in between: "every thread fences,
+// barrier, thread 0 counts the block as done" is correct on hardware.
+void share_all(std::initializer_list<KnownByThread*> kinds, std::uint32_t first, std::uint32_t count,
+               std::uint32_t mask) {
+  for (KnownByThread* const held : kinds) {
+    std::shared_ptr<Knowledge> all;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if ((mask >> (i % 32) & 1U) != 0) merge_into(all, (*held)[first + i]);
+    }
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if ((mask >> (i % 32) & 1U) != 0) (*held)[first + i] = all;
+    }
+  }
+}
+
+}  // namespace
 
 bool LaunchOrder::is_unordered(Interval interval) const noexcept {
   const auto after = std::upper_bound(unordered.begin(), unordered.end(), interval,
@@ -26,8 +47,20 @@ void HappensBefore::launch_begin(std::vector<LaunchSpan> unordered) {
   published_.clear();
 }
 
+// Starts the clocks anew: an access of an earlier interval is never compared by its clock, except with what was known
+// of that interval.
+void HappensBefore::begin_interval() {
+  if (interval_ >= last_interval_) {
+    is_exhausted_ = true;
+  } else {
+    ++interval_;
+  }
+  clocks_.start_anew(thread_count_);
+}
+
 void HappensBefore::block_begin(std::uint64_t block, std::uint32_t thread_count) {
-  block_first_ = ++interval_;
+  begin_interval();
+  block_first_ = interval_;
   thread_count_ = thread_count;
   blocks_.push_back({block_first_, block});
   if (any_knowledge_) std::fill(knowledge_.begin(), knowledge_.end(), nullptr);
@@ -39,62 +72,29 @@ void HappensBefore::block_begin(std::uint64_t block, std::uint32_t thread_count)
 }
 
 void HappensBefore::barrier() {
-  ++interval_;
-  if (is_something_new_) share_all(0, thread_count_, ~0U);
+  begin_interval();
+  if (is_something_new_) share_all({&knowledge_, &device_fence_, &block_fence_}, 0, thread_count_, ~0U);
   is_something_new_ = false;
 }
 
-// Usually all lanes meet: one number per warp then replaces 32 vector clocks.
 void HappensBefore::warp_met(std::uint32_t warp, std::uint32_t mask) {
   const std::uint32_t first = warp * 32;
   const std::uint32_t count = std::min(32U, thread_count_ - first);
   const std::uint32_t existing = count == 32 ? ~0U : (1U << count) - 1;
   mask &= existing;
+  if (clocks_.is_used_up(first, count)) begin_interval();
   if (mask == existing) {
-    const auto begin = own_clock_.begin() + first;
-    warp_clock_[warp] = *std::max_element(begin, begin + count) + 1;
-    std::fill(begin, begin + count, warp_clock_[warp]);
+    clocks_.meet_all(warp, count);
   } else {
-    meet_some(warp, mask);
+    clocks_.meet_some(warp, mask);
   }
-  if (is_something_new_) share_all(first, count, mask);
-}
-
-void HappensBefore::meet_some(std::uint32_t warp, std::uint32_t mask) {
-  std::array<std::uint32_t, 32> joined{};
-  for (std::uint32_t lane = 0; lane < 32; ++lane) {
-    if ((mask >> lane & 1U) == 0) continue;
-    const std::uint32_t thread = warp * 32 + lane;
-    for (std::size_t i = 0; i < 32; ++i) joined[i] = std::max(joined[i], lanes_[thread][i]);
-    joined[lane] = std::max(joined[lane], own_clock_[thread]);
-  }
-  for (std::uint32_t lane = 0; lane < 32; ++lane) {
-    if ((mask >> lane & 1U) == 0) continue;
-    lanes_[warp * 32 + lane] = joined;
-    ++own_clock_[warp * 32 + lane];
-  }
-}
-
-// A fence by one thread counts for a later atomic of another thread if they met in between: "every thread fences,
-// barrier, thread 0 counts the block as done" is correct on hardware.
-void HappensBefore::share_all(std::uint32_t first, std::uint32_t count, std::uint32_t mask) {
-  for (std::vector<Known>* const held : {&knowledge_, &device_fence_, &block_fence_}) {
-    Known all;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      if ((mask >> (i % 32) & 1U) != 0) merge_into(all, (*held)[first + i]);
-    }
-    for (std::uint32_t i = 0; i < count; ++i) {
-      if ((mask >> (i % 32) & 1U) != 0) (*held)[first + i] = all;
-    }
-  }
+  if (is_something_new_) share_all({&knowledge_, &device_fence_, &block_fence_}, first, count, mask);
 }
 
 // The thread's accesses so far, and those that it knows of. Its later ones get a later clock.
 HappensBefore::Known HappensBefore::seen_by(std::uint32_t thread) {
-  Knowledge::Warp warp{thread / 32, lanes_[thread]};
-  const std::uint32_t common = warp_clock_[thread / 32];
-  for (std::uint32_t& clock : warp.lanes) clock = common == 0 ? clock : std::max(clock, common - 1);
-  warp.lanes[thread % 32] = own_clock_[thread]++;  // accesses after the fence are not covered
+  if (clocks_.is_used_up(thread, 1)) begin_interval();
+  const Knowledge::Warp warp{thread / 32, clocks_.seen_by(thread)};
   const auto covered = std::make_shared<Knowledge>();
   if (knowledge_[thread] != nullptr) *covered = *knowledge_[thread];
   covered->add(block_first_, interval_, warp);

@@ -2,8 +2,8 @@
 /// @file
 /// Order between the accesses of a kernel's threads, from block barriers, warp collectives, launch order, and atomics
 /// after a fence.
-#include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -11,6 +11,7 @@
 #include "emulator/checker/access.hpp"
 #include "emulator/checker/knowledge.hpp"
 #include "emulator/checker/stream_order.hpp"
+#include "emulator/checker/warp_clocks.hpp"
 
 namespace lockstep::emulator::checker {
 
@@ -25,12 +26,23 @@ struct LaunchOrder {
   [[nodiscard]] bool is_unordered(Interval interval) const noexcept;
 };
 
+/// How many intervals are left. From kHalf on, the owner of the recorded accesses must forget their order and begin
+/// again with a new HappensBefore before the next launch. After kNone nothing more of the launch can be ordered.
+enum class IntervalsLeft { kMost, kHalf, kNone };
+
 /// Clocks of the running block. Barriers order by interval; inside an interval each thread keeps a vector clock of the
-/// 32 lanes of its warp, because only collectives of its warp and atomics can order anything there.
+/// 32 lanes of its warp, because only collectives of its warp and atomics can order anything there. Clocks of different
+/// intervals are never compared, so each interval starts them anew. If one reaches the last number, the interval ends
+/// as at a barrier: nothing ordered is taken for a race.
 ///
 /// Thread safety: none; only the thread that runs the kernel calls.
 class HappensBefore {
  public:
+  /// Tests choose smaller numbers.
+  explicit HappensBefore(std::uint32_t last_clock = std::numeric_limits<std::uint32_t>::max(),
+                         Interval last_interval = kLastInterval)
+      : clocks_(last_clock), last_interval_(last_interval) {}
+
   /// Orders everything that follows after everything before, except these launches of other streams.
   /// @param unordered  Oldest first.
   void launch_begin(std::vector<LaunchSpan> unordered = {});
@@ -54,7 +66,7 @@ class HappensBefore {
   void acquire(std::uint32_t thread, const void* object);
   /// Describes an access that the thread makes now.
   [[nodiscard]] Access now(std::uint32_t thread, Site site, std::uint64_t flags) const noexcept {
-    return Access::make(interval_, own_clock_[thread], site, flags, thread);
+    return Access::make(interval_, clocks_.of(thread), site, flags, thread);
   }
   /// True if `before` is ordered before the thread's current access.
   /// @param alive_from  Accesses of earlier intervals are over: block_first() for shared memory, else
@@ -64,10 +76,7 @@ class HappensBefore {
     if (before.interval < launch_.first) return !launch_.is_unordered(before.interval);
     if (before.interval >= block_first_) {
       if (before.interval < interval_ || before.thread() == thread) return true;
-      if (before.thread() / 32 == thread / 32 &&
-          (before.clock < warp_clock_[thread / 32] || lanes_[thread][before.thread() % 32] >= before.clock)) {
-        return true;
-      }
+      if (before.thread() / 32 == thread / 32 && clocks_.is_ordered(before, thread)) return true;
     }
     return knowledge_[thread] != nullptr && knowledge_[thread]->covers(before);
   }
@@ -79,6 +88,10 @@ class HappensBefore {
     return before.interval < block_first_ || (before.interval == interval_ && before.thread() / 32 != thread / 32);
   }
 
+  [[nodiscard]] IntervalsLeft intervals_left() const noexcept {
+    if (is_exhausted_) return IntervalsLeft::kNone;
+    return interval_ > last_interval_ / 2 ? IntervalsLeft::kHalf : IntervalsLeft::kMost;
+  }
   /// The running launch.
   [[nodiscard]] const LaunchOrder& launch() const noexcept { return launch_; }
   /// The running interval.
@@ -101,19 +114,17 @@ class HappensBefore {
 
     Known& of_block(Interval first);
   };
+  void begin_interval();
   [[nodiscard]] Known seen_by(std::uint32_t thread);
   void learn(std::uint32_t thread, const Known& known);
-  void meet_some(std::uint32_t warp, std::uint32_t mask);
-  void share_all(std::uint32_t first, std::uint32_t count, std::uint32_t mask);
 
+  WarpClocks clocks_;
+  Interval last_interval_;
+  bool is_exhausted_ = false;
   Interval interval_ = kHostInterval;
   LaunchOrder launch_;
   Interval block_first_ = kHostInterval;
   std::uint32_t thread_count_ = 0;
-  std::vector<std::uint32_t> own_clock_ = std::vector<std::uint32_t>(1024, 1);
-  std::vector<std::array<std::uint32_t, 32>> lanes_ = std::vector<std::array<std::uint32_t, 32>>(1024);
-  std::array<std::uint32_t, 32>
-      warp_clock_{};  // accesses of the warp with smaller clocks are ordered for all its lanes
   std::vector<Known> knowledge_ = std::vector<Known>(1024);     // by thread
   std::vector<Known> device_fence_ = std::vector<Known>(1024);  // covered by a thread's last fence
   std::vector<Known> block_fence_ = std::vector<Known>(1024);

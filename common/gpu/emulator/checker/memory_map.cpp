@@ -61,6 +61,14 @@ void MemoryMap::refresh() {
   last_shared_ = {};
 }
 
+void MemoryMap::forget_order() {
+  global_.forget_order();
+  dynamic_.reset();  // leftovers of earlier blocks do not count
+  for (const StaticRange& range : statics_) {
+    if (range.shadow != nullptr) range.shadow->forget_order();
+  }
+}
+
 void MemoryMap::set_dynamic_shared(std::span<std::byte> memory) {
   dynamic_bytes_ = memory;
   if (memory.data() == nullptr || (dynamic_ != nullptr && dynamic_->begin() + kMarginBelow == memory.data())) return;
@@ -112,14 +120,14 @@ MemoryMap::StaticRange* MemoryMap::find_static(const void* address) {
   return found == statics_.end() ? nullptr : &*found;
 }
 
-bool MemoryMap::is_program_data(const void* address) const {
-  return std::any_of(images_.begin(), images_.end(),
-                     [&](const BinaryImage& image) { return image.all.contains(number(address)); });
-}
-
-bool MemoryMap::is_allowed_host(const void* address) const {
+// Pinned memory, or data of the program that is only read.
+bool MemoryMap::is_usable_host(const void* address, bool is_write) const {
   const auto after = host_ranges_.upper_bound(address);
-  return after != host_ranges_.begin() && lies_in(address, std::prev(after)->first, std::prev(after)->second);
+  const bool is_pinned =
+      after != host_ranges_.begin() && lies_in(address, std::prev(after)->first, std::prev(after)->second);
+  return is_pinned || (!is_write && std::any_of(images_.begin(), images_.end(), [&](const BinaryImage& image) {
+           return image.all.contains(number(address));
+         }));
 }
 
 Target MemoryMap::find_rare(const void* address, bool is_write) {
@@ -130,7 +138,7 @@ Target MemoryMap::find_rare(const void* address, bool is_write) {
     return {};
   }
   if (StaticRange* const range = find_static(address)) return at_static(*range, address);
-  if (is_allowed_host(address) || (is_program_data(address) && !is_write)) return {};
+  if (is_usable_host(address, is_write)) return {};
   return {Space::kHost, nullptr, 0};
 }
 

@@ -45,6 +45,8 @@ class MemoryMap {
 
   /// Finds libraries loaded since the last call, and forgets what it knew of allocations: for a launch that begins.
   void refresh();
+  /// Forgets the order of all accesses so far: between launches.
+  void forget_order();
   /// Sets the dynamic shared memory of the block that begins.
   void set_dynamic_shared(std::span<std::byte> memory);
 
@@ -111,8 +113,7 @@ class MemoryMap {
   static const DataSymbol* shared_variable(const StaticRange& range, const void* address);
   Target find_rare(const void* address, bool is_write);
   StaticRange* find_static(const void* address);
-  [[nodiscard]] bool is_program_data(const void* address) const;
-  [[nodiscard]] bool is_allowed_host(const void* address) const;
+  [[nodiscard]] bool is_usable_host(const void* address, bool is_write) const;
 
   DeviceMemory& memory_;
   ShadowRange global_;

@@ -57,12 +57,23 @@ void MetricsCounter::block_begin(const std::string& kernel, std::uint32_t thread
 }
 
 void MetricsCounter::block_end() {
+  fold_open();
+  instructions_.clear();
+}
+
+// Completes all requests; the next execution of every lane begins a new one.
+void MetricsCounter::fold_open() {
+  const std::size_t warps = (std::size_t{thread_count_} + 31) / 32;
   for (auto& [key, instruction] : instructions_) {
-    for (Queue& queue : instruction.warps) {
+    for (std::size_t warp = 0; warp < warps; ++warp) {
+      Queue& queue = instruction.warps[warp];
+      if (queue.open.empty()) continue;
       for (const Request& request : queue.open) fold(instruction, request);
+      queue.first += static_cast<std::uint32_t>(queue.open.size());
+      queue.done.fill(queue.first);
+      queue.open.clear();
     }
   }
-  instructions_.clear();
 }
 
 MetricsCounter::Instruction& MetricsCounter::instruction_of(const Access& access, bool is_global) {
@@ -105,6 +116,9 @@ void MetricsCounter::fold(Instruction& instruction, const Request& request) {
   instruction.totals->ideal += cost.ideal;
 }
 
-void MetricsCounter::count_barrier(Site site) { ++totals_[{kernel_, site, Operation::kBarrier, false}].requests; }
+void MetricsCounter::count_barrier(Site site) {
+  fold_open();
+  ++totals_[{kernel_, site, Operation::kBarrier, false}].requests;
+}
 
 }  // namespace lockstep::emulator::checker

@@ -54,6 +54,7 @@ class MetricsCounter {
   /// Completes requests that some lanes never joined.
   void block_end();
   void count(const ThreadState& thread, const Access& access, const void* address, std::size_t bytes, bool is_global);
+  /// A barrier that the whole block passes. Completes requests, too: lanes that have not joined one never will.
   void count_barrier(Site site);
 
   [[nodiscard]] const std::map<Key, InstructionTotals>& totals() const noexcept { return totals_; }
@@ -72,6 +73,7 @@ class MetricsCounter {
   };
   Instruction& instruction_of(const Access& access, bool is_global);
   static void fold(Instruction& instruction, const Request& request);
+  void fold_open();
 
   std::string kernel_;
   std::uint32_t thread_count_ = 0;

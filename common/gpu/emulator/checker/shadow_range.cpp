@@ -58,6 +58,25 @@ void ShadowRange::join(Chunk& chunk, std::size_t index) noexcept {
 void ShadowRange::set_written(std::size_t offset, std::size_t count) { set_all(offset, count, true); }
 void ShadowRange::set_unwritten(std::size_t offset, std::size_t count) { set_all(offset, count, false); }
 
+void ShadowRange::forget_order() {
+  const auto forget = [](Cell& cell) {
+    const bool is_written = cell.write.interval != 0;
+    cell = {};
+    if (is_written) cell.write.interval = kHostInterval;
+  };
+  for (std::size_t i = 0; i <= bytes_ / kChunkBytes; ++i) {
+    if (chunks_[i] <= kWritten) continue;
+    Chunk& chunk = *reinterpret_cast<Chunk*>(chunks_[i]);
+    for (std::size_t index = 0; index < kCells; ++index) {
+      if (is_split(chunk.cells[index])) {
+        std::ranges::for_each((*chunk.parts)[index], forget);
+      } else {
+        forget(chunk.cells[index]);
+      }
+    }
+  }
+}
+
 void ShadowRange::set_all(std::size_t offset, std::size_t count, bool is_written) {
   const std::uintptr_t entry = is_written ? kWritten : kUnwritten;
   Cell fresh;

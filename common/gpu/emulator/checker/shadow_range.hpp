@@ -84,6 +84,8 @@ class ShadowRange {
 
   /// Marks the memory as written by the host, before everything that runs from now on.
   void set_written(std::size_t offset, std::size_t count);
+  /// Forgets who accessed the memory and when; keeps what was ever written.
+  void forget_order();
   /// Marks the memory as never written.
   void set_unwritten(std::size_t offset, std::size_t count);
 

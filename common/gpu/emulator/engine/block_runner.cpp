@@ -53,18 +53,23 @@ void BlockRunner::begin_launch(const KernelCall& call, Observer* observer, std::
 
 std::optional<SuspendedBlock> BlockRunner::run_block(uint3 block_idx, std::uint64_t linear,
                                                      const SuspendedBlock* suspended) {
-  begin_block(block_idx, linear);
-  if (suspended == nullptr) {
-    units_.grid_barrier.block_begins();
-  } else {
-    units_.grid_barrier.bring_back(*suspended);
-    for (const SuspendedThread& thread : suspended->threads) {
-      if (thread.run.wait == WaitKind::kEnded) meetings_.end_lane(thread.state);
-    }
-  }
-  run_ready_threads();
   std::optional<SuspendedBlock> aside;
-  if (threads_.live() > 0 && !kernel_.is_over()) aside = units_.grid_barrier.set_aside();
+  try {
+    begin_block(block_idx, linear);
+    if (suspended == nullptr) {
+      units_.grid_barrier.block_begins();
+    } else {
+      units_.grid_barrier.bring_back(*suspended);
+      for (const SuspendedThread& thread : suspended->threads) {
+        if (thread.run.wait == WaitKind::kEnded) meetings_.end_lane(thread.state);
+      }
+    }
+    run_ready_threads();
+    if (threads_.live() > 0 && !kernel_.is_over()) aside = units_.grid_barrier.set_aside();
+  } catch (const std::exception& error) {  // of the emulator itself; a thread's exceptions end in run_thread()
+    kernel_.fail(concat("the emulator could not run block (", block_idx.x, ",", block_idx.y, ",", block_idx.z,
+                        "): ", error.what()));
+  }
   if (!aside) units_.phase_barriers.end_block(linear);
   end_block();
   return aside;

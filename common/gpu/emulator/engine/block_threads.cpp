@@ -89,11 +89,13 @@ void BlockThreads::resume() {
 
 /// Runs `thread`. If it has not begun, it takes `own_fiber`, or any free one.
 void BlockThreads::enter(std::uint32_t thread, Fiber* own_fiber) {
-  current_ = thread;
   ThreadState& state = states_[thread];
   ThreadRun& run = runs_[thread];
+  // First, because it throws if there is no memory for a stack: the current thread's kernel then ends.
+  if (run.fiber == nullptr && own_fiber == nullptr) own_fiber = &pool_.take();
+  current_ = thread;
   if (run.fiber == nullptr) {
-    run.fiber = own_fiber != nullptr ? own_fiber : &pool_.take();
+    run.fiber = own_fiber;
     run.committed_groups = 0;
     run.copies.clear();
     state.stack_begin = run.fiber->stack.data();

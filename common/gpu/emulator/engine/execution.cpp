@@ -59,6 +59,28 @@ void for_each_block(const KernelCall& call, std::uint64_t seed, Visit visit) {
   }
 }
 
+/// A launch as an observer sees it. It ends even if an exception leaves it: an observer may hold a lock meanwhile.
+class WatchedLaunch {
+ public:
+  WatchedLaunch(Observer* observer, const KernelCall& call, int device) : observer_(observer) {
+    if (observer_ != nullptr) observer_->launch_begin(call, device);
+  }
+  WatchedLaunch(const WatchedLaunch&) = delete;
+  WatchedLaunch& operator=(const WatchedLaunch&) = delete;
+  ~WatchedLaunch() {
+    try {
+      end();
+    } catch (...) {  // the first exception says more
+    }
+  }
+  void end() {
+    if (Observer* const ended = std::exchange(observer_, nullptr)) ended->launch_end();
+  }
+
+ private:
+  Observer* observer_;
+};
+
 /// Runs a kernel whose blocks wait for one another: all of them up to the first grid.sync(), then up to the next one,
 /// and so on. For an observer each of these phases is a launch, since everything before it is ordered before it.
 void run_cooperatively(BlockRunner& runner, const KernelCall& call, std::uint64_t seed, int device) {
@@ -104,7 +126,7 @@ KernelResult execute(const KernelCall& call, int device, FaultRepair repair, Sha
   Observer* const observer = current_observer.load();
   const std::uint64_t seed = schedule_seed();
   runner.begin_launch(call, observer, seed);
-  if (observer != nullptr) observer->launch_begin(call, device);
+  WatchedLaunch watched(observer, call, device);
   {
     const FaultGuard guard(repair);
     if (call.is_cooperative) {
@@ -118,7 +140,7 @@ KernelResult execute(const KernelCall& call, int device, FaultRepair repair, Sha
       });
     }
   }
-  if (observer != nullptr) observer->launch_end();
+  watched.end();
   runner.kernel().end();
   return runner.kernel().result();
 }

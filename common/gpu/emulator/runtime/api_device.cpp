@@ -5,11 +5,14 @@
 #include <set>
 #include <utility>
 
+#include "emulator/checker/shadow.hpp"
 #include "emulator/engine/device_memory.hpp"
+#include "emulator/engine/settings.hpp"
 #include "emulator/runtime/api_call.hpp"
 #include "emulator/runtime/capture.hpp"
 #include "emulator/runtime/device_limits.hpp"
 #include "emulator/runtime/handles.hpp"
+#include "emulator/runtime/host_memory.hpp"
 #include "emulator/runtime/pools.hpp"
 #include "emulator/runtime/scheduler.hpp"
 
@@ -17,16 +20,31 @@ namespace {
 
 using namespace lockstep::emulator;
 
+using Limits = std::array<size_t, 3>;  // by cudaLimit
+constexpr Limits kDefaultLimits{1024, 1 << 20, 8 << 20};
+
 // Peer access and limits set by a program: stored only to be returned by queries.
 struct Choices {
+  Choices() { limits.fill(kDefaultLimits); }
+  Limits& limits_of(int device) { return limits[static_cast<size_t>(device)]; }
+
   std::mutex mutex;
   std::set<std::pair<int, int>> peers;
-  std::array<size_t, 3> limits{1024, 1 << 20, 8 << 20};
+  std::array<Limits, kMaxDevices> limits;
 };
 
 Choices& choices() {
   static Choices& all = *new Choices;  // threads may outlive the destructors of statics
   return all;
+}
+
+// Other devices are not waited for: that none uses the device is the caller's task (cudaDeviceReset).
+void free_pinned(int device) {
+  HostMemory& memory = HostMemory::instance();
+  for (const std::byte* const begin : memory.all_of(device)) {
+    disallow_host_memory(begin);  // before another allocation can have the address
+    if (!memory.free(begin)) memory.remove_registered(begin);
+  }
 }
 
 void require_limit(cudaLimit limit) {
@@ -71,8 +89,10 @@ cudaError_t cudaDeviceReset() {
     Handles::instance().remove_all(device);
     reset_pools(device);
     DeviceMemory::instance().free_all(device);
+    free_pinned(device);
     const std::lock_guard lock(choices().mutex);
     std::erase_if(choices().peers, [device](const auto& pair) { return pair.first == device; });
+    choices().limits_of(device) = kDefaultLimits;
   });
 }
 
@@ -121,7 +141,7 @@ cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
     api_require(value != nullptr, cudaErrorInvalidValue, "the pointer to the value is null");
     require_limit(limit);
     const std::lock_guard lock(choices().mutex);
-    *value = choices().limits[static_cast<size_t>(limit)];
+    *value = choices().limits_of(current_device())[static_cast<size_t>(limit)];
   });
 }
 
@@ -129,7 +149,7 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
   return api_call("cudaDeviceSetLimit", ApiNeeds::kDevice, [&] {
     require_limit(limit);
     const std::lock_guard lock(choices().mutex);
-    choices().limits[static_cast<size_t>(limit)] = value;
+    choices().limits_of(current_device())[static_cast<size_t>(limit)] = value;
   });
 }
 

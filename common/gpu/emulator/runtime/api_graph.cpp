@@ -75,9 +75,9 @@ void launch(CUgraphExec_st& executable, const std::shared_ptr<StreamQueue>& queu
 
 }  // namespace
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   return api_call("cudaStreamBeginCapture", ApiNeeds::kWorkingDevice,
-                  [&] { begin_capture(*Handles::instance().queue(stream)); });
+                  [&] { begin_capture(*Handles::instance().queue(stream), mode); });
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {

@@ -11,6 +11,7 @@
 #include "emulator/engine/device_memory.hpp"
 #include "emulator/runtime/api_call.hpp"
 #include "emulator/runtime/capture.hpp"
+#include "emulator/runtime/graph_memory.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/host_memory.hpp"
 #include "emulator/runtime/pools.hpp"
@@ -103,6 +104,7 @@ cudaError_t allocate_device(void** pointer, size_t bytes, SourcePlace place) {
   return api_call("cudaMalloc", ApiNeeds::kWorkingDevice, [&] {
     require_pointer(pointer);
     *pointer = nullptr;
+    refuse_unsafe_call();
     if (bytes > 0) *pointer = give(allocate_when_possible(bytes, current_device(), place), bytes, current_device());
   });
 }
@@ -110,13 +112,19 @@ cudaError_t allocate_device(void** pointer, size_t bytes, SourcePlace place) {
 void allocate_in_order(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream, SourcePlace place) {
   require_pointer(pointer);
   const auto queue = Handles::instance().queue(stream);
-  refuse_in_capture(*queue);
+  const bool is_recorded = is_captured(*queue);
+  if (!is_recorded) refuse_in_capture(*queue);  // of other streams, if this is the default stream
   const int device = pool == nullptr ? queue->device : device_of_pool(pool);
   *pointer = nullptr;
   if (bytes == 0) return;
   const Allocation* const block = allocate_when_possible(bytes, device, place);
-  *pointer = give(block, bytes, device);
-  add_to_pool(pool, *block);
+  void* const begin = give(block, bytes, device);
+  if (is_recorded) {
+    record_allocation(queue, *block, place);  // CUDA Runtime API, cudaMallocAsync: the graph owns it, not the pool
+  } else {
+    add_to_pool(pool, *block);
+  }
+  *pointer = begin;
 }
 
 cudaError_t allocate_device_async(void** pointer, size_t bytes, cudaStream_t stream, SourcePlace place) {
@@ -141,7 +149,7 @@ cudaError_t allocate_host(void** pointer, size_t bytes, unsigned int flags) {
     api_require((flags & ~kKnown) == 0, cudaErrorInvalidValue, "an unknown flag is set");
     *pointer = nullptr;
     if (bytes == 0) return;
-    *pointer = HostMemory::instance().allocate(bytes);
+    *pointer = HostMemory::instance().allocate(bytes, current_device());
     api_require(*pointer != nullptr, cudaErrorMemoryAllocation, "the host has too little memory");
     allow_host_memory(*pointer, bytes);
   });
@@ -154,7 +162,9 @@ using namespace lockstep::emulator;
 cudaError_t cudaFree(void* pointer) {
   return api_call("cudaFree", ApiNeeds::kWorkingDevice, [&] {
     if (pointer == nullptr) return;
-    Scheduler::instance().wait_device(require_live(pointer).device);
+    const Allocation& block = require_live(pointer);
+    refuse_graph_memory(block);
+    Scheduler::instance().wait_device(block.device);
     throw_failure(current_device());
     free_block(pointer);
   });
@@ -165,7 +175,9 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, SourcePlace place)
     if (pointer == nullptr) return;
     const Allocation& block = require_live(pointer);
     const auto queue = Handles::instance().queue(stream);
-    refuse_in_capture(*queue);
+    if (is_captured(*queue)) return record_free(queue, block, place);
+    refuse_in_capture(*queue);  // of other streams, if this is the default stream
+    refuse_graph_memory(block);
     Operation free;
     free.name = "cudaFreeAsync";
     free.place = place;
@@ -196,8 +208,8 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int flags) {
                 "the address is null, there are 0 bytes, or an unknown flag is set");
     api_require(bytes <= ~std::uintptr_t{0} - reinterpret_cast<std::uintptr_t>(pointer), cudaErrorInvalidValue,
                 "the bytes reach beyond all addresses: is their number negative?");
-    api_require(HostMemory::instance().add_registered(pointer, bytes), cudaErrorHostMemoryAlreadyRegistered,
-                "a part of this memory is pinned already");
+    api_require(HostMemory::instance().add_registered(pointer, bytes, current_device()),
+                cudaErrorHostMemoryAlreadyRegistered, "a part of this memory is pinned already");
     allow_host_memory(pointer, bytes);
   });
 }
@@ -246,8 +258,8 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
       *attributes = {cudaMemoryTypeManaged, device, address, address};
     } else if (place == MemoryPlace::kDevice && device >= 0) {
       *attributes = {cudaMemoryTypeDevice, device, address, nullptr};
-    } else if (place == MemoryPlace::kPinned) {
-      *attributes = {cudaMemoryTypeHost, current_device(), address, address};
+    } else if (const auto pinned = HostMemory::instance().find(pointer)) {
+      *attributes = {cudaMemoryTypeHost, pinned->device, address, address};
     } else {
       *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, address};
     }

@@ -1,8 +1,9 @@
-// Rows that are a pitch apart: each slice of a region is one copy or set of rows.
+// Rows that are a pitch apart: each slice of a region is a copy or set of rows.
 #include "emulator/cuda/lockstep_emulator/api_pitched.h"
 
 #include <cstddef>
 #include <limits>
+#include <vector>
 
 #include "emulator/runtime/api_call.hpp"
 #include "emulator/runtime/handles.hpp"
@@ -35,6 +36,20 @@ std::byte* slice_of(const cudaPitchedPtr& memory, const cudaPos& at, std::size_t
   return static_cast<std::byte*>(memory.ptr) + ((at.z + slice) * memory.ysize + at.y) * memory.pitch + at.x;
 }
 
+// @throws ApiError  The last slice has no address.
+void require_slices(const cudaPitchedPtr& memory, const cudaPos& at, std::size_t depth) {
+  std::size_t slices = 0, rows = 0, bytes = 0;
+  const bool is_too_much =
+      __builtin_add_overflow(at.z, depth - 1, &slices) || __builtin_mul_overflow(slices, memory.ysize, &rows) ||
+      __builtin_add_overflow(rows, at.y, &rows) || __builtin_mul_overflow(rows, memory.pitch, &bytes) ||
+      __builtin_add_overflow(bytes, at.x, &bytes) ||
+      __builtin_add_overflow(bytes, reinterpret_cast<std::size_t>(memory.ptr), &bytes);
+  api_require(!is_too_much, cudaErrorInvalidValue, "the slices reach beyond all addresses: is a size negative?");
+}
+
+bool is_empty(const cudaExtent& extent) { return extent.width == 0 || extent.height == 0 || extent.depth == 0; }
+
+// Checks all slices before the first is copied: a call that is refused has copied nothing.
 cudaError_t copy_region(const char* name, SourcePlace place, const cudaMemcpy3DParms* copy, cudaStream_t stream,
                         HostWaits waits) {
   return api_call(name, ApiNeeds::kWorkingDevice, [&] {
@@ -42,12 +57,23 @@ cudaError_t copy_region(const char* name, SourcePlace place, const cudaMemcpy3DP
     api_require(copy->srcArray == nullptr && copy->dstArray == nullptr, cudaErrorInvalidValue,
                 "the emulator has no CUDA arrays");
     const auto queue = Handles::instance().queue(stream);
-    for (std::size_t slice = 0; slice < copy->extent.depth; ++slice) {
-      transfer(
-          {name, place, slice_of(copy->dstPtr, copy->dstPos, slice), copy->dstPtr.pitch,
-           slice_of(copy->srcPtr, copy->srcPos, slice), copy->srcPtr.pitch, copy->extent.width, copy->extent.height},
-          copy->kind, queue, waits);
-    }
+    if (is_empty(copy->extent)) return;
+    require_slices(copy->dstPtr, copy->dstPos, copy->extent.depth);
+    require_slices(copy->srcPtr, copy->srcPos, copy->extent.depth);
+    const auto part = [&](std::size_t slice) {
+      return Transfer{name,
+                      place,
+                      slice_of(copy->dstPtr, copy->dstPos, slice),
+                      copy->dstPtr.pitch,
+                      slice_of(copy->srcPtr, copy->srcPos, slice),
+                      copy->srcPtr.pitch,
+                      copy->extent.width,
+                      copy->extent.height};
+    };
+    for (std::size_t slice = 0; slice < copy->extent.depth; ++slice) require_transfer(part(slice), copy->kind);
+    std::vector<Transfer> parts;
+    for (std::size_t slice = 0; slice < copy->extent.depth; ++slice) parts.push_back(part(slice));
+    transfer_parts(parts, queue, waits);
   });
 }
 
@@ -55,6 +81,11 @@ cudaError_t set_region(const char* name, SourcePlace place, const cudaPitchedPtr
                        const cudaExtent& extent, cudaStream_t stream, HostWaits waits) {
   return api_call(name, ApiNeeds::kWorkingDevice, [&] {
     const auto queue = Handles::instance().queue(stream);
+    if (is_empty(extent)) return;
+    require_slices(memory, {}, extent.depth);
+    for (std::size_t slice = 0; slice < extent.depth; ++slice) {
+      require_rows(slice_of(memory, {}, slice), memory.pitch, extent.width, extent.height);
+    }
     for (std::size_t slice = 0; slice < extent.depth; ++slice) {
       set_rows(name, place, slice_of(memory, {}, slice), memory.pitch, value, extent.width, extent.height, queue,
                waits);

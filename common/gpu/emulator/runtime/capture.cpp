@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "emulator/runtime/api_call.hpp"
@@ -22,6 +23,8 @@ struct Capture {
   std::uint64_t number = 0;
   int device = 0;
   StreamId origin = 0;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  std::thread::id thread{};  // that began it
   bool is_invalid = false;
   std::map<StreamId, Member> members;
   RecordedOperations operations;
@@ -96,7 +99,7 @@ Point issue(const std::shared_ptr<StreamQueue>& queue, Operation operation) {
   return Scheduler::instance().enqueue(queue, std::move(operation));
 }
 
-void begin_capture(const StreamQueue& queue) {
+void begin_capture(const StreamQueue& queue, cudaStreamCaptureMode mode) {
   api_require(queue.kind != StreamKind::kLegacy, cudaErrorStreamCaptureUnsupported,
               "the default stream cannot be captured: use one of cudaStreamCreate");
   const std::scoped_lock lock(captures().mutex);
@@ -105,6 +108,8 @@ void begin_capture(const StreamQueue& queue) {
   capture.number = ++captures().last;
   capture.device = queue.device;
   capture.origin = queue.id;
+  capture.mode = mode;
+  capture.thread = std::this_thread::get_id();
   capture.members[queue.id].kind = queue.kind;
   captures().all.push_back(std::move(capture));
   ++captures().active;
@@ -182,6 +187,23 @@ void refuse_in_capture(const StreamQueue& queue) {
   capture->is_invalid = true;
   throw ApiError{cudaErrorStreamCaptureUnsupported,
                  "the stream is captured: nothing of it runs before the graph is launched"};
+}
+
+// CUDA Runtime API, cudaThreadExchangeStreamCaptureMode: global captures forbid it to all threads, relaxed ones to
+// none.
+void refuse_unsafe_call() {
+  if (captures().active.load() == 0) return;
+  const std::scoped_lock lock(captures().mutex);
+  bool is_refused = false;
+  for (Capture& capture : captures().all) {
+    const bool is_own = capture.thread == std::this_thread::get_id();
+    if (capture.mode == cudaStreamCaptureModeRelaxed || (!is_own && capture.mode != cudaStreamCaptureModeGlobal))
+      continue;
+    capture.is_invalid = is_refused = true;
+  }
+  api_require(!is_refused, cudaErrorStreamCaptureUnsupported,
+              "a stream is captured, and this call is no part of the graph: call it before cudaStreamBeginCapture, use "
+              "cudaMallocAsync in the captured stream, or capture with cudaStreamCaptureModeRelaxed");
 }
 
 void refuse_in_captures(int device) {

@@ -26,7 +26,7 @@ struct CaptureMark {
 Point issue(const std::shared_ptr<StreamQueue>& queue, Operation operation);
 
 /// @throws ApiError  The stream is captured already, or is the default stream.
-void begin_capture(const StreamQueue& queue);
+void begin_capture(const StreamQueue& queue, cudaStreamCaptureMode mode);
 /// Ends the capture that began in the stream. @throws ApiError  There is none, or it is invalid or unjoined.
 RecordedOperations end_capture(const StreamQueue& queue);
 /// Drops the capture that began in the stream, if any: the stream is destroyed, or its thread ends.
@@ -47,6 +47,9 @@ void join_capture(const StreamQueue& queue, const CaptureMark& mark);
 
 /// For calls that wait for a stream. @throws ApiError  It is captured; the capture becomes invalid.
 void refuse_in_capture(const StreamQueue& queue);
+/// For calls that take effect at once, whatever is recorded: cudaMalloc. @throws ApiError  A capture's mode forbids it
+/// to this thread; the capture becomes invalid.
+void refuse_unsafe_call();
 /// For calls that wait for a device. @throws ApiError  One of its streams is captured; the capture becomes invalid.
 void refuse_in_captures(int device);
 

@@ -13,13 +13,14 @@ HostMemory& HostMemory::instance() {
   return memory;
 }
 
-std::byte* HostMemory::allocate(std::size_t bytes) {
+std::byte* HostMemory::allocate(std::size_t bytes, int device) {
   try {
     DoubleMapping mapping(bytes);
     std::byte* begin = mapping.program();
     const std::lock_guard lock(mutex_);
     Entry& entry = entries_[begin];
     entry.bytes = bytes;
+    entry.device = device;
     entry.mapping.emplace(std::move(mapping));
     return begin;
   } catch (const IoError&) {
@@ -36,12 +37,14 @@ bool HostMemory::free(const void* begin) {
   return true;
 }
 
-bool HostMemory::add_registered(void* begin, std::size_t bytes) {
+bool HostMemory::add_registered(void* begin, std::size_t bytes, int device) {
   const std::lock_guard lock(mutex_);
   auto* first = static_cast<std::byte*>(begin);
   const auto next = entries_.lower_bound(first);
   if (find_locked(begin) != entries_.end() || (next != entries_.end() && next->first < first + bytes)) return false;
-  entries_[first].bytes = bytes;
+  Entry& entry = entries_[first];
+  entry.bytes = bytes;
+  entry.device = device;
   return true;
 }
 
@@ -51,6 +54,15 @@ bool HostMemory::remove_registered(const void* begin) {
   if (found == entries_.end() || found->second.mapping) return false;
   entries_.erase(found);
   return true;
+}
+
+std::vector<const std::byte*> HostMemory::all_of(int device) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<const std::byte*> found;
+  for (const auto& [begin, entry] : entries_) {
+    if (entry.device == device) found.push_back(begin);
+  }
+  return found;
 }
 
 bool HostMemory::is_allocated(const void* begin) const {
@@ -77,7 +89,7 @@ std::optional<HostMemory::Block> HostMemory::find(const void* address) const {
   const std::lock_guard lock(mutex_);
   const auto found = find_locked(address);
   if (found == entries_.end()) return std::nullopt;
-  return Block{const_cast<std::byte*>(found->first), found->second.bytes};
+  return Block{const_cast<std::byte*>(found->first), found->second.bytes, found->second.device};
 }
 
 std::byte* HostMemory::alias(const void* address) const {

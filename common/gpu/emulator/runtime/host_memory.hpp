@@ -22,15 +22,18 @@ class HostMemory {
   /// The instance of this process; never destroyed.
   static HostMemory& instance();
 
-  /// A block of whole pages, or null if the system refuses.
-  std::byte* allocate(std::size_t bytes);
+  /// A block of whole pages, or null if the system refuses. @param device  Frees it when it is reset.
+  std::byte* allocate(std::size_t bytes, int device);
   /// Frees a block of allocate(). @return  False if none begins there.
   bool free(const void* begin);
-  /// Registers memory of the program as pinned. @return  False if a part of it is already pinned.
-  bool add_registered(void* begin, std::size_t bytes);
+  /// Registers memory of the program as pinned. @param device  Undoes that when it is reset.
+  /// @return  False if a part of it is already pinned.
+  bool add_registered(void* begin, std::size_t bytes, int device);
   /// Undoes add_registered(). @return  False if none begins there.
   bool remove_registered(const void* begin);
 
+  /// The first addresses of all memory that was allocated or registered for the device.
+  [[nodiscard]] std::vector<const std::byte*> all_of(int device) const;
   /// True if a block of allocate() begins there.
   [[nodiscard]] bool is_allocated(const void* begin) const;
   /// True if memory of add_registered() begins there.
@@ -40,6 +43,7 @@ class HostMemory {
   struct Block {
     std::byte* begin = nullptr;  ///< The program's address.
     std::size_t bytes = 0;       ///< As requested.
+    int device = 0;              ///< For which it was allocated or registered.
   };
   /// The pinned block that covers the address, if any.
   [[nodiscard]] std::optional<Block> find(const void* address) const;
@@ -75,6 +79,7 @@ class HostMemory {
  private:
   struct Entry {
     std::size_t bytes = 0;
+    int device = 0;
     std::optional<DoubleMapping> mapping;  // none: registered
   };
   struct Guarded {

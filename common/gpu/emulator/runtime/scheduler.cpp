@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <string>
 #include <utility>
 
+#include "base/text.hpp"
 #include "emulator/engine/settings.hpp"
 #include "emulator/runtime/faults.hpp"
 
@@ -28,6 +32,19 @@ microseconds delay_of(const StreamQueue& queue) {
   if (settings().delays_seed == 0) return microseconds{0};
   constexpr std::array kDelays{microseconds{0}, microseconds{0}, microseconds{200}, microseconds{3000}};
   return kDelays[mix(mix(settings().delays_seed + queue.id) + queue.issued) % kDelays.size()];
+}
+
+// An exception would end the process, as that of a thread that nobody catches. It becomes the device's error instead.
+template <typename Run>
+cudaError_t run_or_fail(int device, const Operation& operation, const Run& run) {
+  try {
+    return run();
+  } catch (const std::exception& error) {
+    const SourcePlace& place = operation.place;
+    const std::string where = place.file == nullptr ? "" : concat(" at ", place.file, ":", place.line);
+    std::cerr << concat("emulated device ", device, ": ", operation.name, where, " failed: ", error.what(), "\n");
+    return cudaErrorUnknown;
+  }
 }
 
 }  // namespace
@@ -163,7 +180,7 @@ void Scheduler::run_first(Lock& lock, Executor& device, const std::shared_ptr<St
   } else if (first.is_host_function) {
     order_checks_.host_waited(first.before);  // it may tell other threads of the host that its stream has come so far
     device.host_threads.post([this, &device, queue, &first] {
-      const cudaError_t result = first.run();
+      const cudaError_t result = run_or_fail(queue->device, first, first.run);
       Operation done_here;
       const Lock relock(mutex_);
       done_here = complete(device, *queue, result);
@@ -171,7 +188,8 @@ void Scheduler::run_first(Lock& lock, Executor& device, const std::shared_ptr<St
   } else {
     device.is_running = true;
     lock.unlock();
-    const cudaError_t result = order_checks_.run(*queue, first, mutex_);
+    const cudaError_t result =
+        run_or_fail(queue->device, first, [&] { return order_checks_.run(*queue, first, mutex_); });
     lock.lock();
     device.is_running = false;
     done = complete(device, *queue, result);

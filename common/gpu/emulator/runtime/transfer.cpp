@@ -1,6 +1,7 @@
 #include "emulator/runtime/transfer.hpp"
 
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -108,6 +109,27 @@ Operation make_operation(Transfer& copy, bool is_staged) {
   return operation;
 }
 
+// A copy that has been checked: its operation, and whether the host waits for it.
+struct PreparedCopy {
+  Operation operation;
+  bool host_waits = false;
+};
+
+// @param is_recorded  In a capture: nothing is copied now, and nothing waited for.
+PreparedCopy prepare(Transfer copy, HostWaits waits, bool is_recorded) {
+  if (copy.to_pitch == copy.width && copy.from_pitch == copy.width) {
+    copy.width *= std::exchange(copy.height, 1);
+  }
+  const MemoryPlace to = place_of(copy.to);
+  const MemoryPlace from = place_of(copy.from);
+  const bool is_between_devices = is_of_device(to) && is_of_device(from);
+  const bool is_between_hosts = !is_of_device(to) && !is_of_device(from);
+  const bool must_wait =
+      waits == HostWaits::kAsSynchronousCall ? !is_between_devices : to == MemoryPlace::kPageable || is_between_hosts;
+  const bool is_staged = from == MemoryPlace::kPageable && !must_wait && !is_recorded;
+  return {make_operation(copy, is_staged), must_wait && !is_recorded};
+}
+
 void finish(const Point& end, bool waits) {
   if (!waits) return;
   Scheduler::instance().wait(end);
@@ -152,38 +174,59 @@ void require_inside(const void* address, std::size_t bytes) {
   }
 }
 
-void transfer(Transfer copy, cudaMemcpyKind kind, const std::shared_ptr<StreamQueue>& queue, HostWaits waits) {
+void require_transfer(const Transfer& copy, cudaMemcpyKind kind) {
   if (copy.width == 0 || copy.height == 0) return;
   api_require(copy.to != nullptr && copy.from != nullptr, cudaErrorInvalidValue, "an address is null");
   api_require(copy.height == 1 || (copy.to_pitch >= copy.width && copy.from_pitch >= copy.width),
               cudaErrorInvalidPitchValue, "a pitch is smaller than a row");
   const std::size_t to_bytes = span_bytes(copy.to_pitch, copy.width, copy.height);
   const std::size_t from_bytes = span_bytes(copy.from_pitch, copy.width, copy.height);
-  if (copy.to_pitch == copy.width && copy.from_pitch == copy.width) {
-    copy.width *= std::exchange(copy.height, 1);
-  }
-  const MemoryPlace to = place_of(copy.to);
-  const MemoryPlace from = place_of(copy.from);
-  require_direction(kind, to, from, copy);
+  require_direction(kind, place_of(copy.to), place_of(copy.from), copy);
   require_inside(copy.to, to_bytes);
   require_inside(copy.from, from_bytes);
-  const bool is_between_devices = is_of_device(to) && is_of_device(from);
-  const bool is_between_hosts = !is_of_device(to) && !is_of_device(from);
-  const bool is_recorded = is_captured(*queue);  // then nothing is copied now, and nothing waited for
-  const bool must_wait =
-      waits == HostWaits::kAsSynchronousCall ? !is_between_devices : to == MemoryPlace::kPageable || is_between_hosts;
-  const bool is_staged = from == MemoryPlace::kPageable && !must_wait && !is_recorded;
-  finish(issue(queue, make_operation(copy, is_staged)), must_wait && !is_recorded);
+}
+
+void transfer(const Transfer& copy, cudaMemcpyKind kind, const std::shared_ptr<StreamQueue>& queue, HostWaits waits) {
+  if (copy.width == 0 || copy.height == 0) return;
+  require_transfer(copy, kind);
+  PreparedCopy prepared = prepare(copy, waits, is_captured(*queue));
+  finish(issue(queue, std::move(prepared.operation)), prepared.host_waits);
+}
+
+void transfer_parts(const std::vector<Transfer>& parts, const std::shared_ptr<StreamQueue>& queue, HostWaits waits) {
+  if (parts.empty()) return;
+  Operation whole;
+  whole.name = parts.front().name;
+  whole.place = parts.front().place;
+  bool host_waits = false;
+  std::vector<std::function<cudaError_t()>> runs;
+  for (const Transfer& part : parts) {
+    PreparedCopy prepared = prepare(part, waits, is_captured(*queue));
+    const std::vector<Access>& accesses = prepared.operation.accesses;
+    whole.accesses.insert(whole.accesses.end(), accesses.begin(), accesses.end());
+    runs.push_back(std::move(prepared.operation.run));
+    host_waits = host_waits || prepared.host_waits;
+  }
+  whole.run = [runs = std::move(runs)] {
+    for (const auto& run : runs) run();  // none can fail: they are checked
+    return cudaSuccess;
+  };
+  finish(issue(queue, std::move(whole)), host_waits);
+}
+
+void require_rows(const void* pointer, std::size_t pitch, std::size_t width, std::size_t height) {
+  if (width == 0 || height == 0) return;
+  api_require(pointer != nullptr && place_of(pointer) != MemoryPlace::kPageable, cudaErrorInvalidValue,
+              "the memory is neither a device's nor pinned");
+  api_require(height == 1 || pitch >= width, cudaErrorInvalidPitchValue, "the pitch is smaller than a row");
+  require_inside(pointer, span_bytes(pitch, width, height));
 }
 
 void set_rows(const char* name, SourcePlace place, void* pointer, std::size_t pitch, int value, std::size_t width,
               std::size_t height, const std::shared_ptr<StreamQueue>& queue, HostWaits waits) {
   if (width == 0 || height == 0) return;
+  require_rows(pointer, pitch, width, height);
   const MemoryPlace where = place_of(pointer);
-  api_require(pointer != nullptr && where != MemoryPlace::kPageable, cudaErrorInvalidValue,
-              "the memory is neither a device's nor pinned");
-  api_require(height == 1 || pitch >= width, cudaErrorInvalidPitchValue, "the pitch is smaller than a row");
-  require_inside(pointer, span_bytes(pitch, width, height));
   auto* const first = static_cast<std::byte*>(pointer);
   Operation set;
   set.name = name;

@@ -3,6 +3,7 @@
 /// Copies and sets: which memory they touch, whether it is allowed, and how they are issued to a stream.
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "emulator/cuda/driver_types.h"
 #include "emulator/cuda/lockstep_emulator/source_place.h"
@@ -44,10 +45,19 @@ enum class HostWaits {
   kAsAsynchronousCall,  ///< cudaMemcpyAsync: those to pageable memory.
 };
 
+/// The checks of transfer() alone: for copies of several parts, none of which may run if one is refused.
+void require_transfer(const Transfer& copy, cudaMemcpyKind kind);
+
 /// Checks a copy and issues it to a stream.
 /// @param kind  Must match the addresses.
 /// @throws ApiError  It does not, or a row lies outside its allocation.
-void transfer(Transfer copy, cudaMemcpyKind kind, const std::shared_ptr<StreamQueue>& queue, HostWaits waits);
+void transfer(const Transfer& copy, cudaMemcpyKind kind, const std::shared_ptr<StreamQueue>& queue, HostWaits waits);
+
+/// Issues copies as one operation. @pre  Each has passed require_transfer() and is not empty.
+void transfer_parts(const std::vector<Transfer>& parts, const std::shared_ptr<StreamQueue>& queue, HostWaits waits);
+
+/// The checks of set_rows() alone.
+void require_rows(const void* pointer, std::size_t pitch, std::size_t width, std::size_t height);
 
 /// Checks a set and issues it to a stream. Parameters and waiting as in cudaMemset.
 void set_bytes(const char* name, SourcePlace place, void* pointer, int value, std::size_t bytes,

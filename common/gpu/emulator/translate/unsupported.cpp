@@ -66,6 +66,16 @@ bool starts_one(const Feature& feature, const Token& token) {
   return is_family ? token.text.starts_with(feature.start) : token.text == feature.start;
 }
 
+bool is_macro_of_nvcc(const Token& token) {
+  return token.text == "__CUDACC__" || token.text == "__CUDA_ARCH__" || token.text == "__NVCC__";
+}
+
+// True for !NAME, !defined(NAME) and !(defined(NAME, where NAME is the token at `index`.
+bool is_negated(const Stream& directive, std::size_t index) {
+  while (is_mark(directive, index - 1, "(") || is_word(directive, index - 1, "defined")) --index;
+  return is_mark(directive, index - 1, "!");
+}
+
 // Finds the parts of a source that only nvcc compiles, from conditions that name its macros.
 class Conditions {
  public:
@@ -74,14 +84,15 @@ class Conditions {
     if (directive.size() < 2) return;
     const std::string_view word = directive[1].text;
     if (word.starts_with("if")) {
-      const bool is_about_nvcc = std::ranges::any_of(directive, [](const Token& token) {
-        return token.text == "__CUDACC__" || token.text == "__CUDA_ARCH__" || token.text == "__NVCC__";
-      });
-      const bool is_negated =
-          word == "ifndef" || std::ranges::any_of(directive, [](const Token& token) { return token.text == "!"; });
-      open_.push_back({is_about_nvcc, is_about_nvcc && !is_negated});
+      open_.push_back({});
+      decide(open_.back(), directive);
     } else if (word.starts_with("el") && !open_.empty()) {
-      open_.back().is_for_nvcc = open_.back().is_about_nvcc && !open_.back().is_for_nvcc;
+      Condition& condition = open_.back();
+      if (condition.is_about_nvcc) {
+        condition.is_for_nvcc = !condition.was_for_nvcc;  // every later part is for the others
+      } else {
+        decide(condition, directive);
+      }
     } else if (word == "endif" && !open_.empty()) {
       open_.pop_back();
     }
@@ -92,9 +103,19 @@ class Conditions {
 
  private:
   struct Condition {
-    bool is_about_nvcc;
-    bool is_for_nvcc;
+    bool is_about_nvcc = false;  // a part so far names one of its macros
+    bool was_for_nvcc = false;   // the first that does is for nvcc
+    bool is_for_nvcc = false;    // this part is
   };
+  static void decide(Condition& condition, const Stream& directive) {
+    const bool is_if_not_defined = directive[1].text.ends_with("ndef");  // #ifndef, #elifndef
+    for (std::size_t i = 2; i < directive.size(); ++i) {
+      if (!is_macro_of_nvcc(directive[i])) continue;
+      condition.is_about_nvcc = true;
+      if (!is_if_not_defined && !is_negated(directive, i)) condition.was_for_nvcc = true;
+    }
+    condition.is_for_nvcc = condition.was_for_nvcc;
+  }
   std::vector<Condition> open_;
   bool is_for_nvcc_ = false;
 };

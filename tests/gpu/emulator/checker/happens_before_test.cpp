@@ -53,6 +53,62 @@ TEST_CASE("A meeting of some lanes orders those, and others only through them", 
   CHECK_FALSE(is_ordered(order, write_by(order, 0), 1));
 }
 
+TEST_CASE("Clocks start anew in each interval, and what was ordered or not stays so", "[emulator]") {
+  HappensBefore order = running();
+  for (int i = 0; i < 5; ++i) order.warp_met(0, ~0U);
+  order.warp_met(0, 0b0011);
+  const Access write = write_by(order, 1);
+  CHECK(write.clock > 1);
+  order.barrier();
+  CHECK(write_by(order, 1).clock == 1);
+  CHECK(is_ordered(order, write, 0));
+  CHECK_FALSE(is_ordered(order, write_by(order, 1), 0));  // lanes 0 and 1 met in the interval before
+  order.warp_met(0, ~0U);
+  order.block_begin(1, 64);
+  CHECK(write_by(order, 1).clock == 1);
+  CHECK_FALSE(is_ordered(order, write_by(order, 1), 0));
+}
+
+TEST_CASE("A kernel may meet and fence more often than there are clocks", "[emulator]") {
+  HappensBefore order(3);  // the last clock
+  order.launch_begin();
+  order.block_begin(0, 64);
+  for (int i = 0; i < 10; ++i) {
+    const Access write = write_by(order, 3);
+    order.warp_met(0, i % 2 == 0 ? ~0U : 0b1001U);
+    CHECK(write.clock <= 3);
+    CHECK(is_ordered(order, write, 0));
+    CHECK_FALSE(is_ordered(order, write_by(order, 3), 0));
+  }
+  for (int i = 0; i < 10; ++i) {
+    int flag = 0;
+    const Access write = write_by(order, 40);
+    order.fence(40, true);
+    const Access after = write_by(order, 40);
+    order.atomic(40, &flag);
+    order.atomic(0, &flag);
+    CHECK(write.clock <= 3);
+    CHECK(is_ordered(order, write, 0));
+    CHECK_FALSE(is_ordered(order, after, 0));
+  }
+}
+
+TEST_CASE("Intervals that are used up are neither reused nor exceeded", "[emulator]") {
+  HappensBefore order(1000, 6);
+  order.launch_begin();      // interval 2
+  order.block_begin(0, 64);  // 3
+  CHECK(order.intervals_left() == IntervalsLeft::kMost);
+  order.barrier();
+  CHECK(order.intervals_left() == IntervalsLeft::kHalf);
+  for (int i = 0; i < 2; ++i) order.barrier();
+  CHECK(order.intervals_left() == IntervalsLeft::kHalf);
+  for (int i = 0; i < 5; ++i) order.barrier();
+  CHECK(order.intervals_left() == IntervalsLeft::kNone);
+  CHECK(order.interval() == 6);
+  order = HappensBefore();
+  CHECK(order.intervals_left() == IntervalsLeft::kMost);
+}
+
 TEST_CASE("The last warp of a block may be short", "[emulator]") {
   HappensBefore order = running(40);
   const Access write = write_by(order, 33);

@@ -1,5 +1,7 @@
 #include "emulator/checker/metrics_counter.hpp"
 
+#include <tuple>
+
 #include "support/catch.hpp"
 
 using namespace lockstep::emulator;
@@ -76,4 +78,26 @@ TEST_CASE("The k-th execution of an instruction by a warp's lanes is one request
   CHECK(totals.requests == 2 * 3 + 1);
   CHECK(totals.lanes == 40 * 3 + 1);
   CHECK(totals.transactions == 3 * (4 + 1) + 1);
+}
+
+// CUDA C++ Programming Guide, "Synchronization Functions": __syncthreads() "waits until all threads in the thread block
+// have reached this point", so no access before it shares a transaction with one after it.
+TEST_CASE("Lanes on different sides of a barrier share no request", "[emulator]") {
+  MetricsCounter counter;
+  counter.block_begin("kernel", 32);
+  alignas(32) static float memory[64];
+  const Access load = Access::make(5, 1, 70000, kPlainRead, 0);
+  counter.count(thread(0), load, &memory[0], 4, true);
+  counter.count_barrier(80000);
+  for (std::uint32_t lane = 1; lane < 32; ++lane) counter.count(thread(lane), load, &memory[lane], 4, true);
+  counter.count_barrier(80000);
+  for (std::uint32_t lane = 0; lane < 32; ++lane) counter.count(thread(lane), load, &memory[lane], 4, true);
+  counter.block_end();
+  InstructionTotals loads;
+  for (const auto& [key, totals] : counter.totals()) {
+    if (std::get<Operation>(key) == Operation::kLoad) loads = totals;
+  }
+  CHECK(loads.requests == 1 + 1 + 1);
+  CHECK(loads.lanes == 1 + 31 + 32);
+  CHECK(loads.transactions == 1 + 4 + 4);
 }

@@ -48,6 +48,23 @@ TEST_CASE("An access finds all of its cells, across chunks and off the grid of f
   CHECK(marks(range, ShadowRange::kChunkBytes - 4, 8) == std::vector<Interval>{0, 0, 9, 9, 9, 9, 0, 0});
 }
 
+TEST_CASE("A range that forgets the order of accesses remembers what was written", "[emulator]") {
+  alignas(16) static std::byte memory[kBytes];
+  ShadowRange range(memory, kBytes);
+  mark(range, 8, 4, 5);
+  mark(range, 10, 1, kLastInterval);
+  mark(range, 16, 4, 6);
+  mark(range, ShadowRange::kChunkBytes, 4, kHostInterval);
+  range.for_each_cell(20, 4, [](Cell& cell) { cell.read.interval = 7; });
+  range.forget_order();
+  CHECK(marks(range, 8, 4) == std::vector<Interval>(4, kHostInterval));
+  CHECK(marks(range, 16, 8) == std::vector<Interval>{kHostInterval, 0});
+  CHECK(marks(range, ShadowRange::kChunkBytes, 8) == std::vector<Interval>{kHostInterval, 0});
+  range.for_each_cell(20, 4, [](Cell& cell) { CHECK(cell.read.interval == 0); });
+  mark(range, 8, 4, 7);
+  CHECK(marks(range, 8, 4) == std::vector<Interval>{7});
+}
+
 TEST_CASE("What the host writes or forgets covers exactly its bytes", "[emulator]") {
   alignas(16) static std::byte memory[kBytes];
   ShadowRange range(memory, kBytes);

@@ -32,10 +32,14 @@ class Recorder final : public Observer {
 
   std::vector<EngineFinding> findings;
   std::vector<std::string> events;
+  std::string failure;  // thrown by block_begin(), unless it is empty
 
   void launch_begin(const KernelCall&, int) override { events.emplace_back("launch_begin"); }
   void launch_end() override { events.emplace_back("launch_end"); }
-  void block_begin(const BlockState&) override { events.emplace_back("block_begin"); }
+  void block_begin(const BlockState&) override {
+    events.emplace_back("block_begin");
+    if (!failure.empty()) throw std::runtime_error(failure);
+  }
   void block_end() override { events.emplace_back("block_end"); }
   void thread_begin(const ThreadState&) override { events.emplace_back("thread_begin"); }
   void thread_end(const ThreadState&) override { events.emplace_back("thread_end"); }
@@ -212,6 +216,19 @@ TEST_CASE("An observer that has seen enough ends the kernel", "[emulator]") {
   CHECK_FALSE(result.is_ok);
   CHECK(result.message == "enough");
   CHECK(passed == 3 * 32);
+}
+
+TEST_CASE("A failure of the emulator itself ends the kernel, and the launch of its observer", "[emulator]") {
+  {
+    Recorder recorder;
+    recorder.failure = "no memory is left";
+    const KernelResult result = run(2, 32, [] {});
+    CHECK_FALSE(result.is_ok);
+    CHECK(result.message.find("no memory is left") != std::string::npos);
+    CHECK(result.message.find("block (0,0,0)") != std::string::npos);
+    CHECK(recorder.events == std::vector<std::string>{"launch_begin", "block_begin", "block_end", "launch_end"});
+  }
+  check_next_kernel();
 }
 
 TEST_CASE("Reading a lane that takes no part is found", "[emulator]") {

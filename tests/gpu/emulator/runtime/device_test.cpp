@@ -185,6 +185,28 @@ TEST_CASE_METHOD(OnDeviceZero, "cudaDeviceReset frees memory and ends threads", 
   cudaGetLastError();
 }
 
+// CUDA Runtime API, cudaDeviceReset: "destroys and cleans up all resources associated with the current device";
+// cudaPointerAttributes::device: "if that device is deinitialized then this allocation will vanish with that device's
+// state".
+TEST_CASE_METHOD(OnDeviceZero, "cudaDeviceReset frees and unregisters the device's pinned memory, and no other's",
+                 "[emulator]") {
+  std::vector<std::byte> registered(5000);
+  std::byte *pinned = nullptr, *of_other = nullptr;
+  REQUIRE(cudaMallocHost(&pinned, 1000) == cudaSuccess);
+  REQUIRE(cudaHostRegister(registered.data(), registered.size(), 0) == cudaSuccess);
+  REQUIRE(cudaSetDevice(1) == cudaSuccess);
+  REQUIRE(cudaMallocHost(&of_other, 1000) == cudaSuccess);
+  REQUIRE(cudaSetDevice(0) == cudaSuccess);
+  REQUIRE(cudaDeviceReset() == cudaSuccess);
+  CHECK(cudaFreeHost(pinned) == cudaErrorInvalidValue);
+  CHECK(cudaHostUnregister(registered.data()) == cudaErrorHostMemoryNotRegistered);
+  CHECK(cudaHostRegister(registered.data(), registered.size(), 0) == cudaSuccess);
+  CHECK(cudaHostUnregister(registered.data()) == cudaSuccess);
+  of_other[999] = std::byte{1};
+  CHECK(cudaFreeHost(of_other) == cudaSuccess);
+  cudaGetLastError();
+}
+
 TEST_CASE_METHOD(OnDeviceZero, "cudaDeviceReset ends captures and empties pools", "[emulator]") {
   void* x = nullptr;
   cudaMemPool_t pool = nullptr;
@@ -201,6 +223,43 @@ TEST_CASE_METHOD(OnDeviceZero, "cudaDeviceReset ends captures and empties pools"
   CHECK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used) == cudaSuccess);
   CHECK(used == 0);
   CHECK(cudaDeviceSynchronize() == cudaSuccess);
+}
+
+// CUDA Runtime API, cudaDeviceSetLimit: "a request by the application to update the current limit maintained by the
+// device".
+TEST_CASE_METHOD(OnDeviceZero, "A limit is of one device, and ends when that is reset", "[emulator]") {
+  const auto stack_bytes = [] {
+    std::size_t bytes = 0;
+    CHECK(cudaDeviceGetLimit(&bytes, cudaLimitStackSize) == cudaSuccess);
+    return bytes;
+  };
+  const std::size_t usual = stack_bytes();
+  REQUIRE(cudaDeviceSetLimit(cudaLimitStackSize, 4 * usual) == cudaSuccess);
+  CHECK(stack_bytes() == 4 * usual);
+  REQUIRE(cudaSetDevice(1) == cudaSuccess);
+  CHECK(stack_bytes() == usual);
+  REQUIRE(cudaSetDevice(0) == cudaSuccess);
+  REQUIRE(cudaDeviceReset() == cudaSuccess);
+  CHECK(stack_bytes() == usual);
+}
+
+// CUDA Runtime API, cudaPointerAttributes: device is "the device against which the memory was allocated or registered".
+TEST_CASE_METHOD(OnDeviceZero, "Pinned memory belongs to the device for which it was allocated or registered",
+                 "[emulator]") {
+  std::vector<std::byte> registered(5000);
+  std::byte* pinned = nullptr;
+  REQUIRE(cudaSetDevice(1) == cudaSuccess);
+  REQUIRE(cudaMallocHost(&pinned, 1000) == cudaSuccess);
+  REQUIRE(cudaHostRegister(registered.data(), registered.size(), 0) == cudaSuccess);
+  REQUIRE(cudaSetDevice(2) == cudaSuccess);
+  for (const void* const address : {static_cast<const void*>(pinned), static_cast<const void*>(registered.data())}) {
+    cudaPointerAttributes attributes{};
+    CHECK(cudaPointerGetAttributes(&attributes, address) == cudaSuccess);
+    CHECK(attributes.type == cudaMemoryTypeHost);
+    CHECK(attributes.device == 1);
+  }
+  CHECK(cudaHostUnregister(registered.data()) == cudaSuccess);
+  CHECK(cudaFreeHost(pinned) == cudaSuccess);
 }
 
 TEST_CASE_METHOD(OnDeviceZero, "A pool may be of another device than the stream that allocates from it", "[emulator]") {

@@ -212,6 +212,35 @@ TEST_CASE("Rows that reach beyond all addresses are neither copied nor set", "[e
   CHECK(cudaFree(x) == cudaSuccess);
 }
 
+// CUDA Runtime API, cudaMemcpy3D: "The destination object must lie entirely within the region defined by dstPos and
+// extent", else the call is an error.
+TEST_CASE("A copy or set of slices that is refused has changed no slice", "[emulator]") {
+  std::vector<float> host(3 * 100, 7.0F);
+  std::vector<float> seen(2 * 100);
+  float* x = nullptr;
+  REQUIRE(cudaMalloc(&x, 800) == cudaSuccess);  // two slices of 4 rows of 25
+  REQUIRE(cudaMemset(x, 0, 800) == cudaSuccess);
+  cudaMemcpy3DParms copy{};
+  copy.srcPtr = make_cudaPitchedPtr(host.data(), 100, 100, 4);
+  copy.dstPtr = make_cudaPitchedPtr(x, 100, 100, 4);
+  copy.extent = make_cudaExtent(100, 4, 3);
+  copy.kind = cudaMemcpyHostToDevice;
+  CHECK(cudaMemcpy3D(&copy) == cudaErrorInvalidValue);
+  CHECK(cudaMemcpy3DAsync(&copy) == cudaErrorInvalidValue);
+  CHECK(cudaMemset3D(copy.dstPtr, 1, copy.extent) == cudaErrorInvalidValue);
+  copy.dstPos.z = std::size_t{1} << 62;  // times 4 rows: the first slice again, if the address wraps around
+  copy.extent.depth = 1;
+  CHECK(cudaMemcpy3D(&copy) == cudaErrorInvalidValue);
+  REQUIRE(cudaMemcpy(seen.data(), x, 800, cudaMemcpyDeviceToHost) == cudaSuccess);
+  CHECK(seen == std::vector<float>(2 * 100, 0.0F));
+  copy.dstPos.z = 0;
+  copy.extent.depth = 2;
+  CHECK(cudaMemcpy3D(&copy) == cudaSuccess);
+  REQUIRE(cudaMemcpy(seen.data(), x, 800, cudaMemcpyDeviceToHost) == cudaSuccess);
+  CHECK(seen == std::vector<float>(2 * 100, 7.0F));
+  CHECK(cudaFree(x) == cudaSuccess);
+}
+
 TEST_CASE("A grid barrier keeps the shared memory of blocks, and lets the host's static objects alone", "[emulator]") {
   int *kept = nullptr, *counts = nullptr;
   REQUIRE(cudaMallocManaged(&kept, 3 * sizeof(int)) == cudaSuccess);

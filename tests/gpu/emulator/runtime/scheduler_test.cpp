@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <numeric>
+#include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/catch.hpp"
@@ -58,6 +60,28 @@ TEST_CASE("streams filled by several threads keep their order", "[emulator]") {
     }
   }
   for (const std::vector<int>& numbers : seen) CHECK(numbers == first_numbers(kOperations));
+}
+
+// CUDA Runtime API, cudaErrorUnknown: an internal error; like any failure of a kernel it stays until cudaDeviceReset.
+TEST_CASE("an operation that throws makes its device fail, and the process goes on", "[emulator]") {
+  const FreshScheduler fresh;
+  Scheduler& scheduler = fresh.scheduler;
+  std::vector<int> seen;
+  for (const bool is_host_function : {false, true}) {
+    const auto stream = scheduler.open(0, StreamKind::kNonBlocking, 0);
+    Operation throwing;
+    throwing.name = "a test's operation";
+    throwing.is_host_function = is_host_function;
+    throwing.run = []() -> cudaError_t { throw std::runtime_error("no memory is left"); };
+    scheduler.enqueue(stream, std::move(throwing));
+    scheduler.enqueue(stream, counting(seen, 1));
+    scheduler.wait(scheduler.tail(stream));
+    CHECK(scheduler.failure(0) == cudaErrorUnknown);
+    CHECK(seen.empty());
+    CHECK(scheduler.failure(1) == cudaSuccess);
+    scheduler.reset(0);
+    CHECK(scheduler.failure(0) == cudaSuccess);
+  }
 }
 
 TEST_CASE("two streams that wait for each other's points take turns", "[emulator]") {

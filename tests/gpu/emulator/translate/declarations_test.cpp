@@ -59,7 +59,10 @@ TEST_CASE("what the emulator lacks is refused with its place and what to do inst
         Case{"cudaTextureObject_t t;", "no textures"}, Case{"cg::this_cluster();", "no thread block clusters"},
         Case{"cudaGraphAddKernelNode(&n, g, 0, 0, &p);", "no graphs made of nodes"},
         Case{"#ifndef __CUDACC__\nasm(\"\");\n#endif", "k.cu:2:1: error"},
-        Case{"#ifdef __CUDACC__\n#else\nasm(\"\");\n#endif", "k.cu:3:1: error"}}) {
+        Case{"#ifdef __CUDACC__\n#else\nasm(\"\");\n#endif", "k.cu:3:1: error"},
+        Case{"#ifdef __CUDACC__\n#elif X\n#else\nasm(\"\");\n#endif", "k.cu:4:1: error"},
+        Case{"#if X\n#elif defined(__CUDACC__)\n#else\nasm(\"\");\n#endif", "k.cu:4:1: error"},
+        Case{"#if !(defined(__CUDACC__))\nasm(\"\");\n#endif", "k.cu:2:1: error"}}) {
     CHECK_THROWS_WITH(reject_unsupported(wrong.source, "k.cu"), ContainsSubstring(wrong.message));
   }
 }
@@ -76,5 +79,9 @@ TEST_CASE("what only nvcc sees, and words in comments and strings, are not refus
   CHECK_NOTHROW(reject_unsupported(
       "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800\n#if 1\nasm(\"\");\n#endif\n#endif", "k.cu"));
   CHECK_NOTHROW(reject_unsupported("#ifndef __CUDACC__\n#else\nasm(\"\");\n#endif", "k.cu"));
+  CHECK_NOTHROW(reject_unsupported("#ifndef __CUDACC__\n#elif X\n#else\nasm(\"\");\n#endif", "k.cu"));
+  CHECK_NOTHROW(reject_unsupported("#if X\n#elif defined(__CUDACC__)\nasm(\"\");\n#endif", "k.cu"));
+  CHECK_NOTHROW(reject_unsupported("#if defined(__CUDACC__) && !defined(X)\nasm(\"\");\n#endif", "k.cu"));
+  CHECK_NOTHROW(reject_unsupported("#if __CUDA_ARCH__ != 700\nasm(\"\");\n#endif", "k.cu"));
   CHECK_NOTHROW(reject_unsupported("// asm\nconst char* s = \"asm cub/\"; int asm_count;", "k.cu"));
 }

@@ -35,7 +35,8 @@ LOCKSTEP_EMULATOR_API cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceA
 LOCKSTEP_EMULATOR_API cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int device);
 /// Waits for everything issued to the current device.
 LOCKSTEP_EMULATOR_API cudaError_t cudaDeviceSynchronize();
-/// Waits, frees the current device's memory and streams, and clears its failure.
+/// Waits, frees the current device's memory, pinned memory and streams, and clears its failure. Other devices must not
+/// use that pinned memory meanwhile.
 LOCKSTEP_EMULATOR_API cudaError_t cudaDeviceReset();
 /// No effect: there is only one way of waiting.
 LOCKSTEP_EMULATOR_API cudaError_t cudaSetDeviceFlags(unsigned int flags);

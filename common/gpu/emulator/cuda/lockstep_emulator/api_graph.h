@@ -7,7 +7,8 @@
 #include "export.h"
 #include "runtime_types.h"
 
-/// Which calls of other threads would be errors during a capture; the emulator heeds only those of the same thread.
+/// Which threads' unsafe calls are errors during a capture: all threads', those of the thread that began it, none. In
+/// the emulator only cudaMalloc() is one.
 enum cudaStreamCaptureMode {
   cudaStreamCaptureModeGlobal = 0,
   cudaStreamCaptureModeThreadLocal = 1,

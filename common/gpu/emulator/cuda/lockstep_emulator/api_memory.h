@@ -27,7 +27,8 @@ template <typename T>
 cudaError_t cudaMalloc(T** pointer, size_t bytes, LOCKSTEP_EMULATOR_HERE) {
   return lockstep::emulator::allocate_device(reinterpret_cast<void**>(pointer), bytes, place);
 }
-/// The memory may be used after all work issued to `stream` so far.
+/// The memory may be used after all work issued to `stream` so far. In a captured stream it belongs to the graph: only
+/// a cudaFreeAsync() in a captured stream can free it.
 template <typename T>
 cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t stream, LOCKSTEP_EMULATOR_HERE) {
   return lockstep::emulator::allocate_device_async(reinterpret_cast<void**>(pointer), bytes, stream, place);
@@ -53,7 +54,7 @@ extern "C" {
 
 /// Waits for the device, then frees.
 LOCKSTEP_EMULATOR_API cudaError_t cudaFree(void* pointer);
-/// Frees once all work issued to `stream` so far is done.
+/// Frees once all work issued to `stream` so far is done. A captured stream frees memory of a graph only.
 LOCKSTEP_EMULATOR_API cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, LOCKSTEP_EMULATOR_HERE);
 /// Waits for all devices, then frees memory of cudaMallocHost or cudaHostAlloc.
 LOCKSTEP_EMULATOR_API cudaError_t cudaFreeHost(void* pointer);
