@@ -92,9 +92,8 @@ enum class ScheduleKind { kNaive, kGpipe, kOneForwardOneBackward };
 /// Checks that ranks which do their actions in order, each as soon as the results it needs are there, come to the end
 /// of their lists. An input that arrives early waits; nobody waits for another rank to take what was sent.
 /// @throws ContractError  A list has an action of another rank's stage, or one twice; one stage lacks a pass that
-/// others
-///         have; or ranks wait for each other. Then the message names the circle: "stage 1 waits for F1 of stage 0,
-///         which waits for B0 of stage 1, which waits for F1 of stage 0".
+///         others have; or ranks wait for each other. Then the message names the circle: "stage 1 waits for F1 of
+///         stage 0, which waits for B0 of stage 1, which waits for F1 of stage 0".
 void require_executable(const Schedule& schedule);
 
 }  // namespace lockstep::pipeline

@@ -45,8 +45,7 @@ class GptPart : public Module {
   /// @return         [B, T, C]: the residual stream, and after the last block its final norm. Of the rows of the
   ///                 layers' stream_share().
   /// @throws ContractError  T is larger; or ranks divide the rows of the stream, and B T is no multiple of their
-  /// number,
-  ///                        or T is 0.
+  ///                        number, or T is 0.
   [[nodiscard]] autograd::Variable forward(const Tensor& tokens, const autograd::Variable& stream,
                                            const ForwardContext& context = {}) const;
   /// Mean cross-entropy of predicting `targets`, by the last part.

@@ -17,8 +17,7 @@ namespace lockstep::optim {
 /// gradients NaN, and an infinite norm makes finite gradients 0 and infinite ones NaN.
 /// @param norm      Of all gradients together, also those of other ranks.
 /// @param max_norm  Infinity: scales nothing, whatever the norm (PyTorch makes all gradients NaN if the norm is
-/// infinite
-///                  or NaN).
+///                  infinite or NaN).
 /// @cost            One pass over the gradients, if they are scaled.
 void clip_to(const std::vector<autograd::Variable>& parameters, double norm, double max_norm);
 

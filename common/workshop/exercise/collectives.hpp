@@ -77,8 +77,7 @@ class ShardCollectives : public Collectives {
   /// Issues an exchange of parts, after which every rank has all of them, and returns at once. `own` is read by this
   /// call; synchronize() overwrites `all` with the parts of all ranks.
   /// @param all  [count]: must stay alive until synchronize(). @param own  [count / world_size]: may be this rank's
-  /// part
-  ///             of `all`. @throws ContractError  The counts do not fit.
+  ///             part of `all`. @throws ContractError  The counts do not fit.
   [[nodiscard]] virtual Work all_gather(std::span<float> all, std::span<const float> own) = 0;
 
   /// As the all_reduce() of floats.
