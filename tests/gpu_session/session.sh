@@ -12,7 +12,8 @@
 #   D  NCCL with 2 and 4 ranks on this one GPU: right results, never speed
 #   E  the planted bugs of tests/gpu/emulator/planted under compute-sanitizer
 #   all   every step of A to E in the order of its worth: first right answers, several steps at once, then times, then
-#         checkers. Started again with the same DIR, on another machine too, it goes on where the budget ended.
+#         checkers. Started again with the same DIR, also on another machine with such a GPU, it goes on where the budget
+#         ended.
 #   plan  prints that order, cut into calls of 540 s; runs nothing
 # Writes DIR/session_PHASE.tar.gz (results.json and a log for each step), renewed after each step. Started again with the
 # same DIR, it does what has not passed yet; --again does all. A step that hangs is ended at its own limit.
