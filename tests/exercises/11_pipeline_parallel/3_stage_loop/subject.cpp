@@ -67,7 +67,7 @@ class NotedStage final : public pipeline::Stage {
     require(is_first_ || (input.is_defined() && input.is_parameter()), "forward(", micro_batch,
             "): the input is no leaf that collects a gradient; make one with Variable::parameter()");
     const Variable samples = is_first_ ? Variable(input_of(micro_batch)) : input;
-    if (!is_first_) kept_inputs_.push_back(input.value().storage());
+    if (!is_first_) keep_in_view(input.value().storage());
     note(Call::kForward, micro_batch, floats_of(samples.value()));
     Variable output = autograd::conv1d(samples, weight_, {});
     graphs_.push_back({micro_batch, output.node()});
@@ -111,6 +111,13 @@ class NotedStage final : public pipeline::Stage {
   template <typename Weak>
   static std::size_t alive(const std::vector<Weak>& all) {
     return static_cast<std::size_t>(std::ranges::count_if(all, [](const Weak& one) { return !one.expired(); }));
+  }
+
+  // Once, although a loop may copy the inputs of several micro-batches to the same place.
+  void keep_in_view(const std::shared_ptr<Storage>& input) {
+    const bool is_known =
+        std::ranges::any_of(kept_inputs_, [&](const std::weak_ptr<Storage>& one) { return one.lock() == input; });
+    if (!is_known) kept_inputs_.push_back(input);
   }
 
   // A link delivers what was sent first, whatever its receiver expects.
