@@ -76,6 +76,14 @@ class WatchedLaunch {
   void end() {
     if (Observer* const ended = std::exchange(observer_, nullptr)) ended->launch_end();
   }
+  /// Ends it, and begins the next one of the same kernel.
+  void go_on(const KernelCall& call, int device) {
+    Observer* const observer = observer_;
+    end();
+    if (observer == nullptr) return;
+    observer->launch_begin(call, device);
+    observer_ = observer;
+  }
 
  private:
   Observer* observer_;
@@ -83,7 +91,8 @@ class WatchedLaunch {
 
 /// Runs a kernel whose blocks wait for one another: all of them up to the first grid.sync(), then up to the next one,
 /// and so on. For an observer each of these phases is a launch, since everything before it is ordered before it.
-void run_cooperatively(BlockRunner& runner, const KernelCall& call, std::uint64_t seed, int device) {
+void run_cooperatively(BlockRunner& runner, const KernelCall& call, std::uint64_t seed, int device,
+                       WatchedLaunch& watched) {
   std::vector<SuspendedBlock> waiting;
   std::uint64_t ended = 0;
   const auto note = [&](std::vector<SuspendedBlock>& all, std::optional<SuspendedBlock> block) {
@@ -102,10 +111,7 @@ void run_cooperatively(BlockRunner& runner, const KernelCall& call, std::uint64_
           concat("deadlock: ", waiting.size(), " blocks wait in grid.sync(), and ", ended, " have ended without it"));
       return;
     }
-    if (Observer* const observer = runner.kernel().observer()) {
-      observer->launch_end();
-      observer->launch_begin(call, device);
-    }
+    watched.go_on(call, device);
     std::vector<SuspendedBlock> next;
     for (SuspendedBlock& block : waiting) {
       note(next, runner.run_block(block.block_idx, block.linear, &block));
@@ -131,7 +137,7 @@ KernelResult execute(const KernelCall& call, int device, FaultRepair repair, Sha
     const FaultGuard guard(repair);
     if (call.is_cooperative) {
       if (variables != nullptr) runner.units().grid_barrier.set_variables(variables(call.function));
-      run_cooperatively(runner, call, seed, device);
+      run_cooperatively(runner, call, seed, device, watched);
       runner.units().grid_barrier.set_variables({});
     } else {
       for_each_block(call, seed, [&](uint3 block_idx, std::uint64_t linear) {
