@@ -75,7 +75,7 @@ def unpacked(here):
             if not (folder / "CARRIED").exists():  # else another session has been faster
                 shutil.rmtree(folder, ignore_errors=True)
                 new.rename(folder)
-        except (OSError, EOFError, tarfile.TarError, subprocess.CalledProcessError) as error:
+        except Exception as error:  # also lzma's own, a module that a Python may lack
             say(f"{archive} cannot be unpacked into {new} ({error}): is it a whole copy, and is there room?")
             sys.exit(1)
         finally:
