@@ -26,7 +26,7 @@ while [ $# -gt 0 ]; do
   esac
 done
 
-# What is in the folder goes: it must be one that was made here.
+# The folder is replaced in the end, so it must be one that this script has made.
 if [ -e "$out" ] && [ ! -e "$out/programs.tar.xz" ] && [ -n "$(ls -A "$out")" ]; then
   say "$out has other files in it, which would be removed: name a new or an empty folder"
   exit 2

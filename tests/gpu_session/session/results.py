@@ -16,7 +16,8 @@ def extract(archive, folder):
 
 
 def add_log(archive, path):
-    """The log itself stays whole: a step may be writing it, and what follows it counts its bytes."""
+    """Only its two ends if it is long. The file itself stays whole: a step may still write to it, and the runner, which
+    follows it, counts its bytes."""
     content = path.read_bytes()
     if len(content) > 2 * LOG_LIMIT:
         half = LOG_LIMIT // 2

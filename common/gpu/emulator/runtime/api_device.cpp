@@ -38,7 +38,7 @@ Choices& choices() {
   return all;
 }
 
-// Other devices are not waited for: that none uses the device is the caller's task (cudaDeviceReset).
+// Does not wait for other devices: the caller ensures that none of them uses this memory (cudaDeviceReset).
 void free_pinned(int device) {
   HostMemory& memory = HostMemory::instance();
   for (const std::byte* const begin : memory.all_of(device)) {
