@@ -47,7 +47,7 @@ void require_python() {
   if (test::run_program({"sh", "-c", "command -v python3"}).exit_code != 0) test::skip("there is no python3");
 }
 
-// What the analyzer says about the records of all ranks in the folder.
+// The analyzer's output for the records of all ranks in the folder.
 std::string analysis_of(const std::filesystem::path& folder) {
   const test::Finished analyzer = test::run_program({"python3", "-m", kAnalyzer, folder.string()});
   INFO(analyzer.out << analyzer.err);
