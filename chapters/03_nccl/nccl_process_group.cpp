@@ -129,7 +129,7 @@ void NcclProcessGroup::order_after_producers(const Task& task) const {
 
 // The longest buffers come first: others may be parts of them.
 void NcclProcessGroup::bring_host_memory(Task& task) const {
-  std::vector<std::pair<comm::Buffer*, bool>> buffers;  // with: whether the call writes to it
+  std::vector<std::pair<comm::Buffer*, bool>> buffers;  // and whether the call writes to them
   for (Call& call : task.calls) {
     buffers.emplace_back(&call.input, false);
     if (call.parts.empty()) buffers.emplace_back(&call.values, call.collective != comm::Collective::kSend);

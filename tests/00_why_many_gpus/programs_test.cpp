@@ -91,7 +91,7 @@ TEST_CASE("what cannot be cut ends with exit code 2 and a way out", "[plan][chap
   CHECK_THAT(link.err, ContainsSubstring("use one of PCIe 3 x16"));
 }
 
-TEST_CASE("time_budget refuses numbers that the hours on one GPU take the place of", "[plan][chapter]") {
+TEST_CASE("time_budget refuses options that --hours replaces", "[plan][chapter]") {
   const Finished result = run_program({built_program("time_budget"), "--hours", "24", "--utilisation", "0.5"});
   CHECK(result.exit_code == 2);
   CHECK_THAT(result.err, ContainsSubstring("--utilisation is for a time that is computed: leave --hours out"));

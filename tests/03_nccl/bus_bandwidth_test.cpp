@@ -108,8 +108,7 @@ TEST_CASE("a wrong element ends bus_bandwidth, and the message names rank, backe
                                ContainsSubstring("expected"));
 }
 
-TEST_CASE("bus_bandwidth refuses a range without sizes, and to spoil the result of a rank that there is not",
-          "[nccl][chapter]") {
+TEST_CASE("bus_bandwidth refuses a range without sizes, and a rank to spoil that does not exist", "[nccl][chapter]") {
   const test::Finished sizes = run({"--backends", "star", "--min-bytes", "8", "--max-bytes", "4"});
   CHECK(sizes.exit_code == 2);
   CHECK_THAT(sizes.err, ContainsSubstring("--min-bytes 8 is more than --max-bytes 4"));

@@ -61,7 +61,7 @@ class NcclProcessGroup::Watchdog {
   void end(Task& task, std::exception_ptr error) noexcept;
   void wait_until_idle() const noexcept;
 
-  NcclProcessGroup* group_;  // null once stopped, which is not while a thread is `asking_`
+  NcclProcessGroup* group_;  // null once stopped; stop() waits for `asking_` threads
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Task>> queue_;

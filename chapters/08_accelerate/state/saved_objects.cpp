@@ -246,7 +246,7 @@ LoadedCheckpoint load_objects(const SavedObjects& objects, const PartialState& r
   const checkpoint::Contents contents = contents_of(objects);
   require_loadable(found, contents);
 
-  // What may still be refused comes first. After that, only the disk can fail.
+  // First the objects that may still refuse their state. After them, only the disk can fail.
   load_all(objects.of_job, state.objects());
   if (has_rank_states) load_all(objects.of_rank, own);
   (void)checkpoint::load(found, contents);

@@ -27,8 +27,7 @@ class FrameStream {
   /// Events to poll for: POLLIN, and POLLOUT while data is queued.
   [[nodiscard]] short poll_events() const noexcept;
 
-  /// The next whole frame, or nothing until more bytes arrive. Call until it returns nothing, or
-  /// kMostPerTurn times.
+  /// The next whole frame, or nothing until more bytes arrive. Call until it returns nothing, or kMostPerTurn times.
   /// @throws IoError      The peer closed or the connection broke.
   /// @throws FormatError  The received bytes are not an acceptable frame.
   [[nodiscard]] std::optional<Frame> receive();

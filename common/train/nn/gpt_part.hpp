@@ -44,8 +44,8 @@ class GptPart : public Module {
   /// @param context  Dropout; the default drops nothing.
   /// @return         [B, T, C]: the residual stream, and after the last block its final norm. Of the rows of the
   ///                 layers' stream_share().
-  /// @throws ContractError  T is larger; or ranks divide the rows of the stream, and B T is no multiple of their
-  ///                        number, or T is 0.
+  /// @throws ContractError  T is larger than context_length; or ranks divide the rows of the stream, and T is 0 or B T
+  ///                        no multiple of their number.
   [[nodiscard]] autograd::Variable forward(const Tensor& tokens, const autograd::Variable& stream,
                                            const ForwardContext& context = {}) const;
   /// Mean cross-entropy of predicting `targets`, by the last part.

@@ -16,8 +16,8 @@ namespace lockstep::optim {
 /// Scales all gradients by max_norm / (norm + 1e-6) if that is below 1. As in PyTorch, a norm that is NaN makes all
 /// gradients NaN, and an infinite norm makes finite gradients 0 and infinite ones NaN.
 /// @param norm      Of all gradients together, also those of other ranks.
-/// @param max_norm  Infinity: scales nothing, whatever the norm (PyTorch makes all gradients NaN if the norm is
-///                  infinite or NaN).
+/// @param max_norm  Infinity: scales nothing, whatever the norm. (If the norm is infinite or NaN, PyTorch makes all
+///                  gradients NaN.)
 /// @cost            One pass over the gradients, if they are scaled.
 void clip_to(const std::vector<autograd::Variable>& parameters, double norm, double max_norm);
 

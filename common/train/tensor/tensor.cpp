@@ -12,14 +12,14 @@ namespace lockstep {
 namespace {
 
 Place place_of(const Tensor& tensor) { return {tensor.data(), tensor.device()}; }
+Place place_to_read(const Tensor& tensor) { return {const_cast<void*>(tensor.const_data()), tensor.device()}; }
+
 std::size_t byte_count(const Shape& shape, DType dtype) {
   std::int64_t bytes = 0;
   require(!__builtin_mul_overflow(shape.count(), static_cast<std::int64_t>(bytes_of(dtype)), &bytes), "a tensor of ",
           dtype, " ", shape, " has more bytes than can be counted");
   return static_cast<std::size_t>(bytes);
 }
-
-Place place_to_read(const Tensor& tensor) { return {const_cast<void*>(tensor.const_data()), tensor.device()}; }
 
 }  // namespace
 

@@ -101,6 +101,8 @@ TEST_CASE("what is no flight record is refused", "[comm]") {
   const auto path = folder.path() / "text";
   std::ofstream(path) << "not a record";
   CHECK_THROWS_AS(comm::read_flight_record(path), FormatError);
+  { const FlightRecorder damaged(folder.path(), 0, -1, 0); }  // ranks_of() divides by the number of ranks + 1
+  CHECK_THROWS_AS(comm::read_flight_record(comm::flight_record_path(folder.path(), 0)), FormatError);
   CHECK_THROWS_AS(comm::read_flight_record(folder.path() / "absent"), IoError);
   CHECK_THROWS_AS(FlightRecorder(folder.path() / "absent", 0, 1, 0), IoError);
 }

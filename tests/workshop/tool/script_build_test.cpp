@@ -1,4 +1,4 @@
-// What the shell script ./lockstep does around a build. Stand-ins take the places of cmake, of ninja and of the tool.
+// The shell script ./lockstep around a build. Stand-ins take the places of cmake, of ninja and of the tool.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -86,7 +86,7 @@ class StandInCourse {
 
 }  // namespace
 
-// What CMake has written for ninja in the other place would compile the sources of the other place.
+// The files that CMake has written for ninja in the other place would compile the sources of that place.
 TEST_CASE("a course that was moved or copied with its build folder is configured anew, once", "[tool]") {
   const bool is_copied = GENERATE(false, true);
   const StandInCourse stand_ins;

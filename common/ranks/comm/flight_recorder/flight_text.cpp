@@ -67,7 +67,8 @@ FlightRecord read_flight_record(const std::string& path) {
   if (!stream) throw IoError(concat("opening ", path), errno);
   const auto file = std::make_unique<FlightRecorder::File>();
   stream.read(reinterpret_cast<char*>(file.get()), sizeof *file);
-  if (stream.gcount() != static_cast<std::streamsize>(sizeof *file) || file->magic != kFlightMagic) {
+  const bool is_whole = stream.gcount() == static_cast<std::streamsize>(sizeof *file);
+  if (!is_whole || file->magic != kFlightMagic || file->world_size < 1) {
     throw FormatError(concat(path, " is not a flight record of this version"));
   }
   return to_record(*file);

@@ -11,9 +11,9 @@
 
 namespace lockstep::launch {
 
-/// What PyTorch's analyzer (torchfrtrace) reads of a rank. Differences from a record that PyTorch has written: names
-/// begin with "nccl:" for every backend, because the analyzer knows few others; a collective that failed counts as
-/// "started"; each pair and direction of sends is a group of its own, because the analyzer expects all of a group's
+/// A rank's record as PyTorch's analyzer (torchfrtrace) reads it. Differences from a record that PyTorch has written:
+/// names begin with "nccl:" for every backend, because the analyzer accepts few others; a collective that failed counts
+/// as "started"; each pair and direction of sends is a group of its own, because the analyzer expects all of a group's
 /// ranks in each call; a frame's name is our description of the call. Left out: entries of groups whose ranks are not
 /// known.
 /// @param unix_minus_steady_ns  Added to the record's times: the analyzer's begin in 1970.
@@ -21,7 +21,7 @@ namespace lockstep::launch {
 ///          torch/distributed/flight_recorder/components/builder.py (their use).
 [[nodiscard]] nlohmann::json to_pytorch_record(const comm::FlightRecord& record, std::int64_t unix_minus_steady_ns);
 
-/// What export_flight_files() has written.
+/// The outcome of export_flight_files().
 struct FlightExport {
   std::vector<int> ranks;    ///< With a file, ascending.
   std::vector<int> missing;  ///< Other ranks of the job: they ran on other hosts, or recorded nothing.

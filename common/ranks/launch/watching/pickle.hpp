@@ -6,7 +6,7 @@
 
 namespace lockstep::launch {
 
-/// What Python's pickle.load() reads as `value`: None, bool, int, float, str, list and dict.
+/// Bytes that Python's pickle.load() reads as `value`: None, bool, int, float, str, list and dict.
 /// @source  Protocol 2; Lib/pickletools.py of CPython documents each of its operations.
 [[nodiscard]] std::string to_pickle(const nlohmann::json& value);
 
