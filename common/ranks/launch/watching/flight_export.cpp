@@ -185,9 +185,11 @@ FlightExport export_flight_files(const fs::path& folder, const fs::path& to) {
   if (files.of_rank.empty())
     throw UsageError(concat("no rank has recorded anything in ", folder.string(), "\n", files.problems));
   const auto path_of = [&](int rank) { return to / concat("rank_", rank); };
-  for (const auto& [rank, record] : files.of_rank)
-    if (fs::exists(path_of(rank))) throw UsageError(concat(path_of(rank).string(), " exists: name another folder"));
   std::error_code error;
+  for (const auto& [rank, record] : files.of_rank)
+    if (fs::exists(path_of(rank), error))
+      throw UsageError(concat(path_of(rank).string(), " exists: name another folder"));
+  error.clear();
   fs::create_directories(to, error);
   if (error) throw IoError(concat("cannot make the folder ", to.string(), ": ", error.message()));
   FlightExport done;
