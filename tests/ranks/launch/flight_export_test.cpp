@@ -116,8 +116,9 @@ TEST_CASE("entries keep their numbers after the first ones were overwritten", "[
 TEST_CASE("an export names the ranks without a record, and overwrites nothing", "[launch]") {
   const test::TemporaryFolder folder;
   const std::filesystem::path to = folder / "out";
-  CHECK_THROWS_MATCHES(launch::export_flight_files(folder.path(), to), UsageError,
-                       MessageMatches(ContainsSubstring("no rank has recorded anything in ")));
+  const auto write = [&] { (void)launch::export_flight_files(folder.path(), to); };
+  CHECK_THROWS_AS(write(), UsageError);
+  CHECK_THROWS_WITH(write(), ContainsSubstring("no rank has recorded anything in "));
   for (const int rank : {0, 3}) {
     FlightRecorder recorder(folder.path(), rank, 4, 0);
     record(recorder, 0, test::all_reduce(0), FlightState::kDone);
@@ -128,8 +129,8 @@ TEST_CASE("an export names the ranks without a record, and overwrites nothing", 
   CHECK(written.missing == std::vector{1, 2});
   CHECK(written.left_out == 2);
   const std::string before = read_file(to / "rank_3");
-  CHECK_THROWS_MATCHES(launch::export_flight_files(folder.path(), to), UsageError,
-                       MessageMatches(ContainsSubstring("rank_0 exists: name another folder")));
+  CHECK_THROWS_AS(write(), UsageError);
+  CHECK_THROWS_WITH(write(), ContainsSubstring("rank_0 exists: name another folder"));
   CHECK(read_file(to / "rank_3") == before);
   require_python();
   CHECK(read_pickle(to / "rank_3")["entries"].size() == 1);

@@ -108,7 +108,7 @@ namespace {
 
 // A record of collectives that a rank entered at these milliseconds.
 comm::FlightRecord entered_at(int rank, const std::vector<double>& milliseconds, std::uint64_t first = 0) {
-  comm::FlightRecord record{.rank = rank, .world_size = 3, .entries = {}, .failure = {}};
+  comm::FlightRecord record{.rank = rank, .world_size = 3, .entries = {}, .groups = {}, .failure = {}};
   for (const double each : milliseconds) {
     comm::FlightEntry entry;
     entry.fingerprint = numbered(first++);
