@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "08_accelerate/process/partial_state.hpp"
+#include "08_accelerate/state/state_reader.hpp"
 #include "base/error.hpp"
 #include "base/utf8.hpp"
 #include "checkpoint/checkpoint.hpp"
@@ -86,69 +87,6 @@ json describe(const SavedObjects& objects, std::int64_t number, int world_size) 
     state["samplers"].push_back(run::to_json(sampler->state()));
   return state;
 }
-
-// The states in a checkpoint, checked as far as possible before anything is changed.
-class StateReader {
- public:
-  StateReader(const std::filesystem::path& checkpoint, const SavedObjects& objects)
-      : path_(checkpoint / checkpoint::kStateFile), state_(checkpoint::load_state(checkpoint)) {
-    for (const char* const name : {"number", "world_size"})
-      if (!has(name) || !state_.at(name).is_number_unsigned()) fail(concat("no number '", name, "'"));
-    require_list("bucket_orders", "models", objects.models.size());
-    require_list("optimizers", "optimizers", objects.optimizers.size());
-    require_list("schedulers", "schedulers", objects.schedules.size());
-    require_list("samplers", "loaders", objects.samplers.size());
-    for (const json& updates : state_.at("schedulers"))
-      if (!updates.is_number_unsigned()) fail("a scheduler's position is not a whole number of at least 0");
-    for (const json& order : state_.at("bucket_orders"))
-      if (!order.is_array() || !std::ranges::all_of(order, [](const json& name) { return name.is_string(); }))
-        fail("a bucket order is not a list of names");
-    require_states(state_, "objects", objects.of_job);
-    if (!has("ranks") || !state_.at("ranks").is_array() || std::ssize(state_.at("ranks")) != world_size())
-      fail("no list 'ranks' with a state of each rank");
-  }
-
-  [[nodiscard]] std::int64_t number() const { return state_.at("number").get<std::int64_t>(); }
-  [[nodiscard]] std::int64_t world_size() const { return state_.at("world_size").get<std::int64_t>(); }
-
-  // The n-th of a kind.
-  [[nodiscard]] const json& at(const char* kind, std::size_t index) const { return state_.at(kind).at(index); }
-  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-  [[nodiscard]] const json& objects() const { return state_.at("objects"); }
-
-  // One rank's objects.
-  [[nodiscard]] const json& of_rank(int rank, const std::vector<run::KeptState>& objects) const {
-    const json& all = state_.at("ranks").at(static_cast<std::size_t>(rank));
-    require_names(all, objects);
-    return all;
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& what) const { throw FormatError(concat(path_.string(), ": ", what)); }
-  [[nodiscard]] bool has(const char* name) const { return state_.is_object() && state_.contains(name); }
-
-  void require_list(const char* name, const char* what, std::size_t count) const {
-    if (!has(name) || !state_.at(name).is_array()) fail(concat("no list '", name, "'"));
-    if (state_.at(name).size() != count)
-      fail(concat("it was saved with ", state_.at(name).size(), " prepared ", what, ", and there are ", count,
-                  "; prepare the same objects in the same order before load_state()"));
-  }
-
-  void require_states(const json& state, const char* name, const std::vector<run::KeptState>& objects) const {
-    if (!has(name)) fail(concat("no object '", name, "'"));
-    require_names(state.at(name), objects);
-  }
-
-  void require_names(const json& states, const std::vector<run::KeptState>& objects) const {
-    for (const run::KeptState& object : objects) {
-      if (!states.is_object() || !states.contains(object.name))
-        fail(concat("no state of '", object.name, "', which is registered for checkpointing"));
-    }
-  }
-
-  std::filesystem::path path_;
-  json state_;
-};
 
 void load_all(const std::vector<run::KeptState>& objects, const json& states) {
   for (const run::KeptState& object : objects) object.load(states.at(object.name));

@@ -6,7 +6,6 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
-#include "comm/fingerprints.hpp"
 #include "launch/watching/pickle.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
@@ -106,7 +105,7 @@ TEST_CASE("entries keep their numbers after the first ones were overwritten", "[
   const test::TemporaryFolder folder;
   FlightRecorder recorder(folder.path(), 0, 1, 0);
   for (std::uint64_t i = 0; i < FlightRecorder::kCapacity + 3; ++i)
-    record(recorder, 0, test::all_reduce(i), FlightState::kDone);
+    record(recorder, 0, call(Collective::kAllReduce, i, 10), FlightState::kDone);
   const json entries = launch::to_pytorch_record(recorder.record(), 0)["entries"];
   CHECK(entries.front()["record_id"] == 3);
   CHECK(entries.front()["collective_seq_id"] == 3);
@@ -121,8 +120,8 @@ TEST_CASE("an export names the ranks without a record, and overwrites nothing", 
   CHECK_THROWS_WITH(write(), ContainsSubstring("no rank has recorded anything in "));
   for (const int rank : {0, 3}) {
     FlightRecorder recorder(folder.path(), rank, 4, 0);
-    record(recorder, 0, test::all_reduce(0), FlightState::kDone);
-    record(recorder, 6, test::all_reduce(0), FlightState::kDone);
+    record(recorder, 0, call(Collective::kAllReduce, 0, 10), FlightState::kDone);
+    record(recorder, 6, call(Collective::kAllReduce, 0, 10), FlightState::kDone);
   }
   const launch::FlightExport written = launch::export_flight_files(folder.path(), to);
   CHECK(written.ranks == std::vector{0, 3});

@@ -14,7 +14,7 @@ constexpr Mistake kMistakes[] = {
     {"sends_old_numbers", "a rank without a gradient sends the old numbers in its span instead of zeros",
      "Look at has_gradient before you copy `values`."},
     {"multiplies_by_flag", "old numbers are multiplied by 0 and not left out, and 0 times infinity is NaN",
-     "Append zeros where has_gradient is false, and do not read `values`."},
+     "If has_gradient is false, append zeros, and do not read `values`."},
     {"zero_is_unused", "a gradient whose mean is 0 is taken for one that no rank has",
      "Ranks can have gradients of zeros, or of opposite signs: send a flag for each parameter."},
     {"divides_by_users", "the sum is divided by the number of ranks that have a gradient",
