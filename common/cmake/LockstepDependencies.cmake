@@ -38,6 +38,13 @@ add_library(lockstep::sentencepiece ALIAS lockstep_sentencepiece)
 target_include_directories(lockstep_sentencepiece INTERFACE "${LOCKSTEP_SENTENCEPIECE_INCLUDE_DIR}")
 target_link_libraries(lockstep_sentencepiece INTERFACE
   "${LOCKSTEP_SENTENCEPIECE_TRAIN_LIBRARY}" "${LOCKSTEP_SENTENCEPIECE_LIBRARY}")
+# Newer ones than Debian 13's have Abseil's types in their interface.
+file(STRINGS "${LOCKSTEP_SENTENCEPIECE_INCLUDE_DIR}/sentencepiece_trainer.h" LOCKSTEP_SENTENCEPIECE_ABSEIL
+  REGEX "include <absl/" LIMIT_COUNT 1)
+if(LOCKSTEP_SENTENCEPIECE_ABSEIL)
+  find_package(absl REQUIRED)
+  target_link_libraries(lockstep_sentencepiece INTERFACE absl::status absl::strings)
+endif()
 
 if(LOCKSTEP_USE_OPENMP)
   find_package(OpenMP COMPONENTS CXX)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/foreign_file.hpp"
@@ -127,6 +128,9 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::array<std::int32_t, 256> byte_ids_{};  // of each byte; kUnset if the model has no piece for it
 };
 
+// SentencePiece's own, or since 0.2.2 Abseil's.
+using Status = decltype(std::declval<const sentencepiece::SentenceIterator&>().status());
+
 // Hands the trainer a text line by line.
 class Lines final : public sentencepiece::SentenceIterator {
  public:
@@ -140,7 +144,7 @@ class Lines final : public sentencepiece::SentenceIterator {
     rest_.remove_prefix(std::min(end + 1, rest_.size()));  // + 1: the line feed
   }
   [[nodiscard]] const std::string& value() const override { return line_; }
-  [[nodiscard]] sentencepiece::util::Status status() const override { return {}; }
+  [[nodiscard]] Status status() const override { return {}; }
 
  private:
   std::string_view rest_;
