@@ -73,7 +73,7 @@ constexpr Explained kExplained[] = {
     {"10.2", "norms_averaged", "this is the sum, divided by 2"},
     {"10.3", "own_softmax", "each rank takes the softmax of its own columns"},
     {"10.3", "foreign_target_in_gradient", "1 is subtracted from the gradient of column 0"},
-    {"10.3", "maximum_of_rank_zero", "relative to the maximum of the whole row, over all ranks"},
+    {"10.3", "maximum_of_rank_zero", "exp() overflows, or it is the logarithm of a probability that is 0"},
     {"10.3", "sum_of_every_rank", "the loss grows by log(ranks)"},
     {"10.4", "one_end", "one of the two ends is left out"},
     {"10.4", "nothing_gathered_again", "backward does not gather the halves' rows once more"},
