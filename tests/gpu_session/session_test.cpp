@@ -182,6 +182,7 @@ TEST_CASE("a step that hangs or skips costs itself, cases are counted, and what 
 TEST_CASE("results of one GPU are not continued on another", "[gpu]") {
   Machine machine;
   machine.require_python();
+  machine.add_test("good_test", kTwoCasesPass);
   CHECK(machine.run({"A", "--only", "machine"}).exit_code == 0);
   CHECK(machine.run({"A", "--only", "ceilings"}).exit_code == 0);
   machine.add_tool("nvidia-smi", "[ \"$1\" = -L ] && echo 'GPU 0: other (UUID: GPU-1)' || echo 'other, 1.2'");
@@ -206,6 +207,7 @@ TEST_CASE("Ctrl-C ends the session with what its steps have started", "[gpu]") {
 TEST_CASE("no result is lost in a long log", "[gpu]") {
   Machine machine;
   machine.require_python();
+  machine.add_test("good_test", kTwoCasesPass);
   machine.add_program("ceilings",
                       "head -c 4000000 /dev/zero | tr '\\0' 'x'; echo; echo '{\"row\": 1}'\n"
                       "until [ -e '" +
