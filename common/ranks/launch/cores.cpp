@@ -1,11 +1,9 @@
 #include "launch/cores.hpp"
 
 #include <algorithm>
-#include <climits>
 #include <cmath>
-#include <cstddef>
 #include <fstream>
-#include <limits>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -13,6 +11,7 @@
 #include <tuple>
 
 #include "base/affinity.hpp"
+#include "base/cpu_quota.hpp"
 #include "base/error.hpp"
 
 namespace lockstep::launch {
@@ -25,26 +24,6 @@ std::optional<int> read_int(const std::string& path) {
   int value = 0;
   if (file >> value) return value;
   return std::nullopt;
-}
-
-constexpr double kUnlimited = std::numeric_limits<double>::infinity();
-
-// Microseconds of processor time in a period of so many: "QUOTA PERIOD" or "max PERIOD" in version 2; in version 1 two
-// files, with a quota of -1 for none.
-double quota_in(const std::filesystem::path& group) {
-  double quota = 0, period = 0;
-  if (std::ifstream(group / "cpu.max") >> quota >> period && quota > 0 && period > 0) return quota / period;
-  std::ifstream(group / "cpu.cfs_quota_us") >> quota;
-  std::ifstream(group / "cpu.cfs_period_us") >> period;
-  return quota > 0 && period > 0 ? quota / period : kUnlimited;
-}
-
-// The least of a group and of those that it is in. Within a container, the file system may begin at the container's own
-// group, while `group` is its path on the host: then only the root is found.
-double least_quota(const std::filesystem::path& root, std::filesystem::path group) {
-  double least = quota_in(root);
-  for (; !group.empty(); group = group.parent_path()) least = std::min(least, quota_in(root / group));
-  return least;
 }
 
 // Identifies a processor's core by the kernel's list of that core's threads, "0-1". It is the same for all of them,
@@ -70,22 +49,6 @@ std::tuple<int, int, int> place_of(int cpu) {
 
 }  // namespace
 
-std::optional<int> cpu_quota(const std::filesystem::path& groups, const std::filesystem::path& root) {
-  double least = least_quota(root, {});
-  std::ifstream file(groups);
-  for (std::string line; std::getline(file, line);) {  // "4:cpu,cpuacct:/x" in version 1, "0::/x" in version 2
-    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (second == std::string::npos || line.find("..", second) != std::string::npos) continue;  // outside of `root`
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const auto group = std::filesystem::path(line.substr(second + 1)).relative_path();
-    if (controllers.empty()) least = std::min(least, least_quota(root, group));
-    if (concat(",", controllers, ",").find(",cpu,") != std::string::npos)
-      least = std::min({least, least_quota(root / controllers, group), least_quota(root / "cpu", group)});
-  }
-  if (least >= INT_MAX) return std::nullopt;
-  return std::max(1, static_cast<int>(std::ceil(least)));
-}
-
 int count_cores(const std::vector<int>& cpus, const std::filesystem::path& system) {
   std::set<std::string> distinct;
   for (const int cpu : cpus) distinct.insert(core_of(cpu, system));
@@ -102,8 +65,9 @@ Cores usable_cores() {
     cores.physical = count_cores(cpus);
   }
   if (const auto quota = cpu_quota()) {
-    cores.logical = std::min(cores.logical, *quota);
-    cores.physical = std::min(cores.physical, *quota);
+    const int most = static_cast<int>(std::clamp(std::ceil(*quota), 1.0, static_cast<double>(cores.logical)));
+    cores.logical = most;
+    cores.physical = std::min(cores.physical, most);
   }
   return cores;
 }

@@ -2,7 +2,6 @@
 /// @file
 /// The processors that this process may use, which determine the numbers of ranks and of threads per rank.
 #include <filesystem>
-#include <optional>
 #include <vector>
 
 namespace lockstep::launch {
@@ -14,16 +13,9 @@ struct Cores {
   int logical = 1;   ///< Hardware threads this process may run on, capped likewise; at least `physical`.
 };
 
-/// Reads the affinity mask, the topology in /sys and the quota of control groups (containers). If one of them cannot be
-/// read, it counts as unlimited.
+/// Reads the affinity mask, the topology in /sys and the quota of control groups (cpu_quota()). If one of them cannot
+/// be read, it counts as unlimited.
 [[nodiscard]] Cores usable_cores();
-
-/// Processors whose whole time this process may use, rounded up: the least quota of its control groups and of the
-/// groups that these are in. Empty: no limit.
-/// @param groups  The process's groups, as the kernel lists them. @param root  Where their file system is mounted.
-/// @source Linux, Documentation/admin-guide/cgroup-v2.rst, section "CPU"; Documentation/scheduler/sched-bwc.rst.
-[[nodiscard]] std::optional<int> cpu_quota(const std::filesystem::path& groups = "/proc/self/cgroup",
-                                           const std::filesystem::path& root = "/sys/fs/cgroup");
 
 /// Number of cores that these processors belong to. @param system  Folder in which the kernel describes processors.
 [[nodiscard]] int count_cores(const std::vector<int>& cpus,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
 #include <string>
 
 #include "base/affinity.hpp"
@@ -33,43 +32,6 @@ TEST_CASE("a core is what the kernel lists as its threads, not its number in a c
   CHECK(lockstep::launch::count_cores({10, 11, 12, 13}, system.path()) == 2);
   CHECK(lockstep::launch::count_cores({10, 11}, system.path()) == 2);
   CHECK(lockstep::launch::count_cores({20, 21, 22}, system.path()) == 3);
-}
-
-TEST_CASE("the least quota of a control group and of those that it is in is the limit", "[launch]") {
-  const lockstep::test::TemporaryFolder folder;
-  const auto write = [&](const std::string& file, const std::string& text) {
-    std::filesystem::create_directories((folder / file).parent_path());
-    lockstep::write_file(folder / file, text + "\n");
-  };
-  const auto quota = [&] { return lockstep::launch::cpu_quota(folder / "groups", folder / "root"); };
-  CHECK(quota() == std::nullopt);  // nothing can be read
-  SECTION("version 2") {
-    write("groups", "0::/slice/job/step");
-    write("root/slice/job/step/cpu.max", "max 100000");
-    CHECK(quota() == std::nullopt);
-    write("root/slice/job/cpu.max", "250000 100000");
-    CHECK(quota() == 3);
-    write("root/slice/job/step/cpu.max", "800000 100000");
-    CHECK(quota() == 3);
-    write("root/slice/cpu.max", "10000 100000");
-    CHECK(quota() == 1);
-  }
-  SECTION("version 1") {
-    write("groups", "7:memory:/other\n4:cpu,cpuacct:/docker/job");
-    write("root/cpu,cpuacct/docker/job/cpu.cfs_quota_us", "-1");
-    write("root/cpu,cpuacct/docker/job/cpu.cfs_period_us", "100000");
-    CHECK(quota() == std::nullopt);
-    write("root/cpu,cpuacct/docker/cpu.cfs_quota_us", "400000");
-    write("root/cpu,cpuacct/docker/cpu.cfs_period_us", "100000");
-    CHECK(quota() == 4);
-    write("root/other/cpu.max", "100000 100000");  // not of a controller of processors
-    CHECK(quota() == 4);
-  }
-  SECTION("in a container, whose own group is the root") {
-    write("groups", "0::/docker/1234");
-    write("root/cpu.max", "200000 100000");
-    CHECK(quota() == 2);
-  }
 }
 
 TEST_CASE("the ranks' shares of the processors are disjoint and leave none out", "[launch]") {
