@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <functional>
 #include <utility>
 #include <vector>
 
@@ -127,17 +126,15 @@ void NcclProcessGroup::order_after_producers(const Task& task) const {
   }
 }
 
-// The longest buffers come first: others may be parts of them.
 void NcclProcessGroup::bring_host_memory(Task& task) const {
-  std::vector<std::pair<comm::Buffer*, bool>> buffers;  // and whether the call writes to them
+  std::vector<HostBounce::Use> uses;
   for (Call& call : task.calls) {
-    buffers.emplace_back(&call.input, false);
-    if (call.parts.empty()) buffers.emplace_back(&call.values, call.collective != comm::Collective::kSend);
-    for (comm::Buffer& part : call.parts) buffers.emplace_back(&part, true);
+    uses.push_back({&call.input, false});
+    if (call.parts.empty()) uses.push_back({&call.values, call.collective != comm::Collective::kSend});
+    for (comm::Buffer& part : call.parts) uses.push_back({&part, true});
   }
-  for (const auto& [buffer, is_result] : buffers) watchdog_->wait_for_results_in(*buffer);
-  std::ranges::stable_sort(buffers, std::greater(), [](const auto& each) { return each.first->bytes(); });
-  for (const auto& [buffer, is_result] : buffers) task.bounce.bring(*buffer, is_result, stream_);
+  for (const HostBounce::Use& use : uses) watchdog_->wait_for_results_in(*use.buffer);
+  task.bounce.bring(std::move(uses), stream_);
 }
 
 void NcclProcessGroup::record_span(const Task& task) const {

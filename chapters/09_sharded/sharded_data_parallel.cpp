@@ -92,7 +92,10 @@ ShardedDataParallel::InStep::~InStep() {
 }
 
 void ShardedDataParallel::begin_step(std::optional<std::int64_t> /*step*/) {
-  if (window_) window_->begin_pass(Pass::kTraining);
+  if (!window_) return;
+  window_->begin_pass(Pass::kTraining);
+  const bool some_cannot_know = !window_->knows_pass() && targets().ranks_without_samples() > 0;
+  if (some_cannot_know) window_->guide_pass(targets().has_samples());
 }
 
 // The first half of an all-reduce, for each unit as soon as backward has completed it ...
@@ -137,10 +140,10 @@ Tensor ShardedDataParallel::place_for_means(const Unit& unit) const {
 
 void ShardedDataParallel::launch(std::size_t index) {
   const Unit& unit = weighed_unit(index);
+  if (window_) window_->note_reduction(index);
   Reduction& reduction = reductions_[index].emplace(Reduction{place_for_means(unit)});
   reduction.work = group_.reduce_scatter(comm::buffer_of(reduction.means), comm::buffer_of(unit.gradients),
                                          comm::ReduceOp::kMean, {.tag = unit.tag});
-  if (window_) window_->note_reduction(index);
 }
 
 void ShardedDataParallel::wait(std::size_t index) {
@@ -169,7 +172,9 @@ void ShardedDataParallel::on_backward_end() {
 void ShardedDataParallel::finish_backward() {
   reducer_.on_backward_end();
   if (window_) add_waited(window_->take_waited());
-  if (is_last_part()) exposed_ = std::exchange(waited_, {});
+  if (!is_last_part()) return;
+  if (window_) window_->end_guidance();
+  exposed_ = std::exchange(waited_, {});
 }
 
 // ... and the second half, for the values that an optimizer has made of the gradients.

@@ -171,6 +171,19 @@ TEST_CASE("a grouped call of NCCL sees what the one before it has done to a part
   });
   for (const auto& values : results) CHECK(values == std::vector<std::int64_t>{4, 4, 2, 2});
 }
+TEST_CASE("grouped calls of NCCL whose host buffers overlap run one after the other", "[nccl][chapter][multirank]") {
+  const auto results = test::run_ranks_for<std::vector<std::int64_t>>(2, [](JobContext context) {
+    const auto group = nccl_groups()(std::move(context));
+    std::vector<std::int64_t> values(7, 1);
+    group->group_start();
+    group->all_reduce(comm::host_buffer(std::span(values).subspan(2, 3)));
+    group->all_reduce(comm::host_buffer(std::span(values).first(3)));
+    group->all_reduce(comm::host_buffer(std::span(values).subspan(4, 2)));
+    group->group_end().synchronize();
+    return values;
+  });
+  for (const auto& values : results) CHECK(values == std::vector<std::int64_t>{2, 2, 4, 2, 4, 2, 1});
+}
 TEST_CASE("NCCL reduces several buffers as one", "[nccl][chapter][multirank]") { test::check_coalesced(nccl_groups()); }
 TEST_CASE("a group of NCCL's splits into groups", "[nccl][chapter][multirank]") { test::check_split(nccl_groups()); }
 TEST_CASE("groups split from NCCL groups do not interfere", "[nccl][chapter][multirank]") {

@@ -233,7 +233,8 @@ TEST_CASE("a rank that asks for a value outside a step is told what to do, and n
   CHECK(messages[1] == "");
 }
 
-TEST_CASE("a rank without data in its very first step ends the job with a sentence", "[sharded][multirank]") {
+TEST_CASE("without join(), a rank without data in its very first step ends the job with a sentence",
+          "[sharded][multirank]") {
   const auto messages = messages_of_ranks(2, [](comm::JobContext job) {
     const int rank = job.rank;
     const auto group = make_link(std::move(job), Link::kSharedMemory);

@@ -79,7 +79,7 @@ class Training {
     run::TrainingSaver saver(root, {}, nlohmann::json::object(), 0);
     if (is_sharded()) {
       whole_->save(parts(), [&](const checkpoint::StreamedContents& contents) {
-        saver.save(step, contents, *optimizer_, sampler_);
+        saver.save(step, contents, optimizer_->step_counts(), sampler_);
       });
     } else if (group_.rank() == 0) {
       saver.save(step, model_, *optimizer_, sampler_);

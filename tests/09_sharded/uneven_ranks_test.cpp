@@ -115,3 +115,10 @@ TEST_CASE("ranks that run out of batches first train and evaluate on with the ot
   check_as_distributed({.world_size = 2, .training = 9, .validation = 5});
   check_as_distributed({.world_size = 3, .training = 13, .validation = 4});
 }
+
+TEST_CASE("ranks without any data in the first pass of a kind learn it from one that has some",
+          "[sharded][multirank]") {
+  check_as_distributed({.world_size = 2, .training = 1, .validation = 5});
+  check_as_distributed({.world_size = 2, .training = 9, .validation = 1});
+  check_as_distributed({.world_size = 4, .training = 2, .validation = 2});
+}

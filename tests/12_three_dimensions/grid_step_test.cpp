@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,10 +14,17 @@
 #include "02_ring_all_reduce/shared_memory/shared_memory_process_group.hpp"
 #include "all_grids.hpp"
 #include "base/error.hpp"
+#include "base/file.hpp"
+#include "checkpoint/checkpoint.hpp"
+#include "data/sampler.hpp"
 #include "nn/parameter_units.hpp"
+#include "optim/adamw.hpp"
+#include "run/training_state.hpp"
+#include "run/whole_tensors.hpp"
 #include "support/catch.hpp"
 #include "support/collective_count.hpp"
 #include "support/run_ranks.hpp"
+#include "support/temporary_folder.hpp"
 #include "support/trained_gpt.hpp"
 
 using namespace lockstep;
@@ -235,6 +244,53 @@ TEST_CASE("on each axis a step sends what the lesson says", "[grid][multirank]")
     const std::uint64_t rows = rank % 2 == 0 ? test::kVocabulary / 2 : test::kVocabulary - test::kVocabulary / 2;
     CHECK(ranks[rank].bytes_in_pipeline == stream + 4 * rows * 32);  // and values of the table, or their gradient
   }
+}
+
+namespace {
+
+// The ranks of a grid, with some parameters frozen, save their model, or load one before.
+void save_frozen(const GridShape& shape, const std::filesystem::path& to, const std::filesystem::path& from = {}) {
+  const auto outcomes = test::run_ranks(shape.ranks(), [&](comm::JobContext job) {
+    const GridCase test{.shape = shape};
+    const grid::RankGrid places(shape, job.rank, job.world_size);
+    const auto world = ring::make_shared_memory_process_group(std::move(job));
+    const grid::GridGroups groups = grid::split(*world, places);
+    const grid::GridLayers layers(*groups.tensor, test.rows);
+    nn::GptPart model(test.config(), from.empty() ? 7 : 8, pipeline::blocks_of(test.config(), *groups.pipeline),
+                      layers);
+    for (const nn::NamedParameter& named : model.named_parameters()) {
+      autograd::Variable parameter = named.parameter;
+      if (named.name.starts_with("h.0.attn") || named.name.starts_with("wpe")) parameter.set_requires_grad(false);
+    }
+    grid::GridStep step(model, *world, groups);
+    optim::AdamW optimizer(nn::weight_decay_groups(step.shards(), 0.1));
+    data::SequentialSampler sampler(100);
+    const run::TrainingParts parts{step.parts(), run::parts_of(optimizer)};
+    const run::WholeTensors whole(parts, world.get());
+    if (!from.empty())
+      (void)run::load_training(from, whole.with_tensors_of_others(parts), optimizer, sampler, world.get());
+    whole.save(parts, [&](const checkpoint::StreamedContents& contents) {
+      run::TrainingSaver saver(to, {}, nlohmann::json::object(), 1);
+      saver.save(1, contents, optimizer.step_counts(), sampler);
+    });
+    world->barrier().synchronize();
+  });
+  for (const test::RankOutcome& outcome : outcomes) CHECK(outcome.message() == "");
+}
+
+}  // namespace
+
+TEST_CASE("a grid's checkpoint has the frozen parameters, and another grid continues with them",
+          "[grid][resume][multirank]") {
+  const test::TemporaryFolder folder;
+  save_frozen({2, 2, 1}, folder / "first");
+  save_frozen({1, 2, 2}, folder / "second", folder / "first");
+  const auto model_in = [&](const char* name) {
+    return read_file(folder / name / "step_00000001" / "model.safetensors");
+  };
+  CHECK_THAT(model_in("first"), ContainsSubstring("wpe.weight") && ContainsSubstring("h.0.attn.c_attn.weight"));
+  const bool is_equal = model_in("first") == model_in("second");
+  CHECK(is_equal);
 }
 
 namespace {

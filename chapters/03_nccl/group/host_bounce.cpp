@@ -2,36 +2,48 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "device/copy.hpp"
 
 namespace lockstep::nccl {
 
-std::size_t HostBounce::region_of(const std::byte* host, std::size_t bytes) const noexcept {
-  const auto holds = [&](const Region& region) {
-    return host >= region.host && host + bytes <= region.host + region.bytes;
-  };
-  return static_cast<std::size_t>(std::ranges::find_if(regions_, holds) - regions_.begin());
+namespace {
+
+std::byte* begin_of(const HostBounce::Use& use) { return static_cast<std::byte*>(use.buffer->data); }
+std::byte* end_of(const HostBounce::Use& use) { return begin_of(use) + use.buffer->bytes(); }
+
+}  // namespace
+
+void HostBounce::bring(std::vector<Use> uses, const Stream& stream) {
+  std::erase_if(uses, [](const Use& use) { return !use.buffer->device.is_cpu() || use.buffer->count == 0; });
+  std::ranges::stable_sort(uses, std::less(), begin_of);
+  for (auto first = uses.begin(); first != uses.end();) {
+    std::byte *const host = begin_of(*first), *end = host;
+    auto last = first;
+    do {
+      end = std::max(end, end_of(*last++));
+    } while (last != uses.end() && begin_of(*last) < end);
+    bring_region(host, static_cast<std::size_t>(end - host), {first, last}, stream);
+    first = last;
+  }
 }
 
-void HostBounce::bring(comm::Buffer& buffer, bool is_result, const Stream& stream) {
-  if (!buffer.device.is_cpu() || buffer.count == 0) return;
-  auto* const host = static_cast<std::byte*>(buffer.data);
-  const auto bytes = static_cast<std::size_t>(buffer.bytes());
-  const std::size_t index = region_of(host, bytes);
-  if (index == regions_.size()) {
-    const Device device = stream.device();
-    const StreamGuard guard(stream);  // memory freed here is reused on this stream only
-    regions_.push_back({host, bytes, Storage::allocate(bytes, device), Storage::allocate_pinned(bytes, device),
-                        std::move(buffer.keep_alive)});
-    std::memcpy(regions_[index].pinned->data(), host, bytes);
-    copy_memory_async(regions_[index].device->data(), regions_[index].pinned->data(), bytes, stream);
+void HostBounce::bring_region(std::byte* host, std::size_t bytes, std::span<const Use> uses, const Stream& stream) {
+  const Device device = stream.device();
+  const StreamGuard guard(stream);  // memory freed here is reused on this stream only
+  Region& region = regions_.emplace_back(
+      Region{host, bytes, Storage::allocate(bytes, device), Storage::allocate_pinned(bytes, device), {}});
+  std::memcpy(region.pinned->data(), host, bytes);
+  copy_memory_async(region.device->data(), region.pinned->data(), bytes, stream);
+  for (const Use& use : uses) {
+    const auto offset = static_cast<std::size_t>(begin_of(use) - host);
+    if (use.is_result) results_.push_back({regions_.size() - 1, offset, static_cast<std::size_t>(use.buffer->bytes())});
+    region.keep_alive.push_back(std::move(use.buffer->keep_alive));
+    use.buffer->data = region.device->data() + offset;
+    use.buffer->device = device;
   }
-  const auto offset = static_cast<std::size_t>(host - regions_[index].host);
-  if (is_result) results_.push_back({index, offset, bytes});
-  buffer.data = regions_[index].device->data() + offset;
-  buffer.device = stream.device();
 }
 
 void HostBounce::send_back(const Stream& stream) const {

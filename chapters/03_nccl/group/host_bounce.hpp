@@ -1,6 +1,7 @@
 #pragma once
 // Lets host memory take part in NCCL's collectives, which move device memory only. Internal to this chapter.
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "comm/buffer.hpp"
@@ -12,9 +13,13 @@ namespace lockstep::nccl {
 // Device memory that replaces the host buffers of one task: copied there and back in stream order.
 class HostBounce {
  public:
-  // Replaces `buffer`'s host memory by device memory and copies the elements there. A part of an earlier buffer becomes
-  // a part of that buffer's device memory. is_result: the elements are copied back.
-  void bring(comm::Buffer& buffer, bool is_result, const Stream& stream);
+  struct Use {
+    comm::Buffer* buffer;
+    bool is_result;  // its elements are copied back
+  };
+  // Replaces the buffers' host memory by device memory and copies the elements there. Buffers that overlap on the host
+  // overlap on the device, too. Call once.
+  void bring(std::vector<Use> uses, const Stream& stream);
   // Enqueues the copies of results to pinned memory.
   void send_back(const Stream& stream) const;
   // After these copies: writes the results to host memory.
@@ -31,15 +36,15 @@ class HostBounce {
     std::size_t bytes;
     std::shared_ptr<Storage> device;
     std::shared_ptr<Storage> pinned;
-    std::shared_ptr<void> keep_alive;  // owns the host memory
+    std::vector<std::shared_ptr<void>> keep_alive;  // owners of the host memory
   };
   struct Result {
     std::size_t region;
     std::size_t offset;
     std::size_t bytes;
   };
-  // The region that holds these bytes; regions_.size() if there is none.
-  [[nodiscard]] std::size_t region_of(const std::byte* host, std::size_t bytes) const noexcept;
+  // Brings buffers whose memory together is this one, without gaps.
+  void bring_region(std::byte* host, std::size_t bytes, std::span<const Use> uses, const Stream& stream);
 
   std::vector<Region> regions_;
   std::vector<Result> results_;

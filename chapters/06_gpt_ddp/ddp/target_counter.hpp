@@ -28,13 +28,21 @@ class TargetCounter {
   /// Samples of all ranks in the step: 0 if no rank has any left. Waits for the count.
   [[nodiscard]] std::int64_t samples_of_all_ranks();
 
+  /// How many ranks have no samples in the step; 0 before the first one. Waits for the count.
+  [[nodiscard]] std::int64_t ranks_without_samples();
+  /// Whether this rank has any.
+  [[nodiscard]] bool has_samples() const noexcept { return own_[1] > 0; }
+
   /// The weight of this rank's mean in the mean over ranks: 1 if all have equally many targets. Waits for the count.
   [[nodiscard]] double weight();
 
  private:
+  using Counts = std::array<std::int64_t, 2>;                        // targets and samples
+  static constexpr std::int64_t kNoSamples = std::int64_t{1} << 40;  // more than a step has; stands for 0 in a message
+
   comm::ProcessGroup* group_;
-  std::shared_ptr<std::array<std::int64_t, 2>> of_all_ranks_;  // targets and samples; valid after reduction_
-  std::int64_t own_targets_ = 0;
+  Counts own_{};
+  std::shared_ptr<Counts> of_all_ranks_;  // valid after reduction_
   comm::Work reduction_;
 };
 

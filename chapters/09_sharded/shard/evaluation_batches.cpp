@@ -27,10 +27,12 @@ void EvaluationBatches::advance() {
 // Returns with a pass begun for this rank's batch, or when no rank has one.
 void EvaluationBatches::begin_passes() {
   while (window_ != nullptr) {
-    double any = has_data() ? 1 : 0;
-    group_.all_reduce(comm::host_buffer(std::span(&any, 1)), comm::ReduceOp::kMax).synchronize();
-    if (any == 0) return;
+    window_->end_guidance();  // of the last pass
+    double ranks_with_data = has_data() ? 1 : 0;
+    group_.all_reduce(comm::host_buffer(std::span(&ranks_with_data, 1))).synchronize();
+    if (ranks_with_data == 0) return;
     window_->begin_pass(Pass::kEvaluation);
+    if (ranks_with_data < group_.world_size() && !window_->knows_pass()) window_->guide_pass(has_data());
     if (has_data()) return;
     window_->replay([](std::size_t /*unit*/) {});
   }

@@ -33,6 +33,7 @@ UnitWindow::~UnitWindow() {
 }
 
 void UnitWindow::begin_pass(Pass pass) {
+  guide_.reset();
   release_all();
   order_ = pass == Pass::kOther ? nullptr : &orders_.at(static_cast<std::size_t>(pass));
   if (order_ != nullptr) order_->begin_pass();
@@ -49,6 +50,7 @@ void UnitWindow::fetch(autograd::Variable& parameter) {
   require(is_open_, "rank ", number_in_job(group_), ": sharded: the value of ", parameter.name(),
           " is asked for outside a step, and no rank has all of ", units_[unit].tag,
           ": take part on all ranks in accumulate() or in_step(), or read this rank's part in shards()");
+  announce({unit, false});
   use(unit);
 }
 
@@ -105,21 +107,37 @@ void UnitWindow::release_all() {
 
 bool UnitWindow::is_alive(std::size_t unit) const { return std::ranges::find(alive_, unit) != alive_.end(); }
 
+void UnitWindow::end_guidance() {
+  if (guide_ && guide_->has_data()) guide_->announce_end();
+  guide_.reset();
+}
+
+void UnitWindow::announce(FetchOrder::Event event) {
+  if (guide_ && guide_->has_data()) guide_->announce(event);
+}
+
 void UnitWindow::note_reduction(std::size_t unit) {
+  announce({unit, true});
   if (order_ != nullptr) order_->note_reduction(unit);
 }
 
 void UnitWindow::replay(const std::function<void(std::size_t)>& reduce) {
+  const auto repeat = [&](FetchOrder::Event event) { event.is_reduction ? reduce(event.unit) : use(event.unit); };
+  if (guide_ && !guide_->has_data()) {
+    while (const std::optional<FetchOrder::Event> event = guide_->follow()) repeat(*event);
+    return guide_.reset();
+  }
   const std::vector<FetchOrder::Event> events(order_->events().begin(), order_->events().end());
   if (events.empty()) {
     const std::string message =
         concat("rank ", number_in_job(group_),
                " has no data in the first pass through the model, so it does not know which units the ",
-               "others gather, and in which order: give every rank at least one batch, or use fewer ranks");
+               "others gather, and in which order: loop over join(loader), which tells it, or give every rank at ",
+               "least one batch");
     group_.abort(message);
     throw ContractError(message);
   }
-  for (const FetchOrder::Event& event : events) event.is_reduction ? reduce(event.unit) : use(event.unit);
+  for (const FetchOrder::Event& event : events) repeat(event);
 }
 
 }  // namespace lockstep::sharded

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "09_sharded/shard/fetch_order.hpp"
+#include "09_sharded/shard/pass_guide.hpp"
 #include "09_sharded/shard/unit.hpp"
 #include "autograd/variable.hpp"
 #include "comm/process_group.hpp"
@@ -45,11 +46,20 @@ class UnitWindow final : private autograd::ValueSource {
   /// Releases all units, whose own parts may change now. Asking for a value is an error until the next pass.
   void end_pass();
 
-  /// Notes that the gradients of `unit` leave in this pass.
+  /// Whether there has been a pass of the current one's kind, which tells what this one will do.
+  [[nodiscard]] bool knows_pass() const noexcept { return order_ != nullptr && !order_->events().empty(); }
+  /// Call after begin_pass(), on all ranks, if some have no data in a pass that is not known: those with data tell the
+  /// others what they do, up to end_guidance(). @param has_data  On this rank.
+  void guide_pass(bool has_data) { guide_.emplace(group_, has_data); }
+  /// Call after the last operation of a pass; does nothing if the pass is not guided.
+  void end_guidance();
+
+  /// Notes that the gradients of `unit` leave in this pass. Call before they do.
   void note_reduction(std::size_t unit);
-  /// Issues the collectives of the last pass of this kind, for a rank that has no data in this one.
+  /// Issues the collectives of the last pass of this kind, for a rank that has no data in this one; or, if the pass is
+  /// guided, those of the ranks with data.
   /// @param reduce  Must issue the reduction of a unit's gradients.
-  /// @throws ContractError  There is none; the other ranks are told.
+  /// @throws ContractError  There is no last pass; the other ranks are told.
   void replay(const std::function<void(std::size_t unit)>& reduce);
 
   /// How long operations have waited for units since the last call.
@@ -67,6 +77,7 @@ class UnitWindow final : private autograd::ValueSource {
 
   void fetch(autograd::Variable& parameter) override;
   void use(std::size_t unit);
+  void announce(FetchOrder::Event event);
   [[nodiscard]] Coming gather(std::size_t unit);
   void adopt(Coming gathered);
   void release_oldest();
@@ -81,6 +92,7 @@ class UnitWindow final : private autograd::ValueSource {
   std::array<FetchOrder, 2> orders_;  // by Pass
   FetchOrder* order_ = nullptr;       // of the current pass; null: it has none
   bool is_open_ = false;              // in a pass
+  std::optional<PassGuide> guide_;    // of the current pass, if it is guided
   std::deque<std::size_t> alive_;     // the oldest first
   std::optional<Coming> coming_;
   std::size_t most_alive_ = 0;

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "09_sharded/setup.hpp"
 #include "09_sharded/sharded_data_parallel.hpp"
 #include "10_tensor_parallel/gpt/tensor_layers.hpp"
 #include "11_pipeline_parallel/pipeline.hpp"
@@ -13,6 +15,7 @@
 #include "data/dataset.hpp"
 #include "nn/gpt_part.hpp"
 #include "run/step.hpp"
+#include "tensor/named_part.hpp"
 
 namespace lockstep::grid {
 
@@ -71,8 +74,10 @@ class GridStep {
   /// @param world   All ranks of the grid.
   GridStep(nn::GptPart& part, Group& world, const GridGroups& groups, const StepOptions& options = {});
 
-  /// This rank's shards, for the optimizer and for checkpoints.
+  /// This rank's shards, for the optimizer.
   [[nodiscard]] const nn::Module& shards() const noexcept { return sharded_.shards(); }
+  /// For checkpoints: the shards, and what this rank has of the frozen parameters, which are in no unit.
+  [[nodiscard]] std::vector<NamedPart> parts() const { return sharded::parts_of(sharded_, groups_.data->rank()); }
 
   /// Forward and backward passes of a step. Then the shards have their elements of the gradients that one process would
   /// have for all samples.

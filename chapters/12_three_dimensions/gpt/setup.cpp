@@ -111,12 +111,12 @@ RankGrid places_of(const Options& options, const Group& world) {
 }
 
 void resume(run::Run& run, GridStep& step, optim::Optimizer& optimizer, data::Sampler& sampler) {
-  run.resume(tensor_parallel::parts_of(step.shards()), optimizer, sampler);
+  run.resume(step.parts(), optimizer, sampler);
   if (run.options().resume) step.gather_values();
 }
 
 void save(run::Run& run, const GridStep& step, const optim::Optimizer& optimizer, const data::Sampler& sampler) {
-  run.save(tensor_parallel::parts_of(step.shards()), optimizer, sampler);
+  run.save(step.parts(), optimizer, sampler);
 }
 
 }  // namespace lockstep::grid

@@ -23,7 +23,7 @@ struct JobLimits {
   std::chrono::milliseconds join{60'000};             ///< For all ranks to appear at the rendezvous.
   std::chrono::milliseconds liveness{15'000};         ///< Silence after which a rank counts as dead.
   std::chrono::milliseconds progress_report{10'000};  ///< An incomplete collective: report the missing ranks.
-  std::chrono::milliseconds progress{300'000};        ///< An incomplete collective: fail.
+  std::chrono::milliseconds progress{300'000};        ///< An incomplete collective: fail, even if data still moves.
 };
 
 /// One rank's membership in a job, made by rendezvous(). Copies share the store and the control plane.

@@ -39,7 +39,8 @@ enum class RunOn {
 /// Options of one collective; `{}` is right for host memory.
 struct CollectiveOptions {
   Stream* stream = nullptr;            ///< The stream that produced the data (device memory); null: the current one.
-  std::optional<Deadline> deadline{};  ///< For the whole call; unset: the group's progress limit.
+  std::optional<Deadline> deadline{};  ///< For the whole call, the time in the group's queue included, however much
+                                       ///< data still moves; unset: the progress limit (JobLimits), from this call on.
   RunOn run_on = RunOn::kWorker;       ///< Only for the CPU; devices have streams.
   std::string_view tag{};  ///< Label of the call, "unit h.3": ranks compare it, so that calls of the same type and size
                            ///< cannot be mixed up, and messages show it (CallTag).

@@ -32,6 +32,10 @@ struct Traffic {
 /// taken yet is queued, and moves whenever this rank waits for anything. So a ring in which all ranks send before they
 /// receive does not block, however long the messages are.
 ///
+/// A deadline is for the whole call: a peer that sends or takes only a little at a time does not extend it. It is
+/// checked when a call waits and after each piece of a message but the last, so a message that is already there when
+/// the deadline passes may still be received.
+///
 /// Thread safety: one thread at a time; interrupt() from any.
 class Transport {
  public:

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "base/affinity.hpp"
+#include "base/cpu_quota.hpp"
 #include "base/error.hpp"
 
 namespace lockstep::launch {
@@ -23,25 +24,6 @@ std::optional<int> read_int(const std::string& path) {
   int value = 0;
   if (file >> value) return value;
   return std::nullopt;
-}
-
-// Version 2 control groups: "QUOTA PERIOD" in microseconds, or "max PERIOD".
-std::optional<int> quota_in(const std::string& path) {
-  std::ifstream file(path);
-  double quota = 0;
-  double period = 0;
-  if (file >> quota >> period && period > 0) return std::max(1, static_cast<int>(std::ceil(quota / period)));
-  return std::nullopt;
-}
-
-std::optional<int> control_group_quota() {
-  std::ifstream file("/proc/self/cgroup");
-  std::string line;
-  while (std::getline(file, line)) {
-    if (line.rfind("0::/", 0) != 0) continue;
-    if (const auto quota = quota_in("/sys/fs/cgroup" + line.substr(3) + "/cpu.max")) return quota;
-  }
-  return quota_in("/sys/fs/cgroup/cpu.max");
 }
 
 // Identifies a processor's core by the kernel's list of that core's threads, "0-1". It is the same for all of them,
@@ -82,9 +64,10 @@ Cores usable_cores() {
     cores.logical = static_cast<int>(cpus.size());
     cores.physical = count_cores(cpus);
   }
-  if (const auto quota = control_group_quota()) {
-    cores.logical = std::min(cores.logical, *quota);
-    cores.physical = std::min(cores.physical, *quota);
+  if (const auto quota = cpu_quota()) {
+    const int most = static_cast<int>(std::clamp(std::ceil(*quota), 1.0, static_cast<double>(cores.logical)));
+    cores.logical = most;
+    cores.physical = std::min(cores.physical, most);
   }
   return cores;
 }

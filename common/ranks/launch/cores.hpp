@@ -13,8 +13,8 @@ struct Cores {
   int logical = 1;   ///< Hardware threads this process may run on, capped likewise; at least `physical`.
 };
 
-/// Reads the affinity mask, the topology in /sys and the quota of control groups (containers). If one of them cannot be
-/// read, it counts as unlimited.
+/// Reads the affinity mask, the topology in /sys and the quota of control groups (cpu_quota()). If one of them cannot
+/// be read, it counts as unlimited.
 [[nodiscard]] Cores usable_cores();
 
 /// Number of cores that these processors belong to. @param system  Folder in which the kernel describes processors.

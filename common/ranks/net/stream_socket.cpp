@@ -141,7 +141,7 @@ void StreamSocket::send_all(std::span<const std::byte> header, std::span<const s
       const std::size_t of_header = std::min(sent, header.size());
       const std::size_t count = send_some(header.subspan(of_header), payload.subspan(sent - of_header));
       sent += count;
-      if (count > 0 || wait_writable(deadline)) continue;
+      if (count > 0 ? sent == total || !deadline.has_expired() : wait_writable(deadline)) continue;
       throw TimeoutError(concat(peer_, " took no data for ", format_seconds(deadline.waited()), " (", sent, " of ",
                                 total, " bytes sent)"));
     }
@@ -156,7 +156,7 @@ void StreamSocket::receive_exactly(std::span<std::byte> bytes, const Deadline& d
     while (received < bytes.size()) {
       const std::size_t count = receive_some(bytes.subspan(received));
       received += count;
-      if (count > 0 || wait_readable(deadline)) continue;
+      if (count > 0 ? received == bytes.size() || !deadline.has_expired() : wait_readable(deadline)) continue;
       throw TimeoutError(concat("no data from ", peer_, " for ", format_seconds(deadline.waited()), " (", received,
                                 " of ", bytes.size(), " bytes received)"));
     }

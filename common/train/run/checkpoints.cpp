@@ -74,8 +74,9 @@ void Checkpoints::save(std::vector<NamedPart> model, const optim::Optimizer& opt
   time_save([&] {
     const TrainingParts parts{std::move(model), parts_of(optimizer)};
     if (!whole_) whole_.emplace(parts, ranks_.group());
+    const optim::StepCounts counts = step_counts_of_all(optimizer, ranks_.group());
     whole_->save(parts, [&](const checkpoint::StreamedContents& contents) {
-      make_saver().save(log_.step(), contents, optimizer, sampler, kept_);
+      make_saver().save(log_.step(), contents, counts, sampler, kept_);
     });
   });
 }

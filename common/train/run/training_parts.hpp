@@ -6,6 +6,10 @@
 #include "optim/optimizer.hpp"
 #include "tensor/named_part.hpp"
 
+namespace lockstep::comm {
+class ProcessGroup;
+}
+
 namespace lockstep::run {
 
 /// This rank's parts of everything that a checkpoint of a training run has.
@@ -16,5 +20,13 @@ struct TrainingParts {
 
 /// The state of an optimizer, each tensor with the slice and the owner of its parameter. Nothing is copied.
 [[nodiscard]] std::vector<NamedPart> parts_of(const optim::Optimizer& optimizer);
+
+/// The update counts of all ranks' parameters, as one process would have them: for a checkpoint. The owners of a
+/// parameter say how often it was updated. Collective.
+/// @param group  Null: this process alone.
+/// @cost  An all-reduce of 8 bytes, and an exchange of the names if a parameter was updated less often than others.
+[[nodiscard]] optim::StepCounts step_counts_of_all(const optim::Optimizer& optimizer, comm::ProcessGroup* group);
+/// Of the counts in a checkpoint, those that Optimizer::set_step_counts() accepts: other ranks have other parameters.
+[[nodiscard]] optim::StepCounts own_step_counts(const optim::StepCounts& of_all, const optim::Optimizer& optimizer);
 
 }  // namespace lockstep::run

@@ -146,22 +146,21 @@ void TrainingSaver::prepare(const nn::Module& model, const optim::Optimizer& opt
 
 void TrainingSaver::save(std::int64_t step, const nn::Module& model, const optim::Optimizer& optimizer,
                          const data::Sampler& sampler, std::span<const KeptState> kept) {
-  nlohmann::json state = state_of(step, optimizer, sampler, kept);
+  nlohmann::json state = state_of(step, optimizer.step_counts(), sampler, kept);
   saver_->save(step, checkpoint::Contents{.model = tensors_of(model), .optimizer = tensors_of(optimizer)},
                std::move(state));
 }
 
 void TrainingSaver::save(std::int64_t step, const checkpoint::StreamedContents& contents,
-                         const optim::Optimizer& optimizer, const data::Sampler& sampler,
+                         const optim::StepCounts& counts, const data::Sampler& sampler,
                          std::span<const KeptState> kept) {
-  saver_->save(step, contents, state_of(step, optimizer, sampler, kept));
+  saver_->save(step, contents, state_of(step, counts, sampler, kept));
 }
 
-nlohmann::json TrainingSaver::state_of(std::int64_t step, const optim::Optimizer& optimizer,
-                                       const data::Sampler& sampler, std::span<const KeptState> kept) {
+nlohmann::json TrainingSaver::state_of(std::int64_t step, const optim::StepCounts& counts, const data::Sampler& sampler,
+                                       std::span<const KeptState> kept) {
   if (!lock_ || !lock_->is_in_place()) lock_ = std::make_unique<checkpoint::WriterLock>(checkpoints_);
-  SavedState state{
-      .step = step, .optimizer_steps = optimizer.step_counts(), .sampler = sampler.state(), .options = options_};
+  SavedState state{.step = step, .optimizer_steps = counts, .sampler = sampler.state(), .options = options_};
   for (const KeptState& own : kept) state.kept[own.name] = own.save();
   return to_json(state);
 }
@@ -182,19 +181,19 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& path, comm::P
 
 namespace {
 
-// @param load_tensors  Called with the folder of the checkpoint.
-LoadedTraining load_with(const std::function<void(const std::filesystem::path&)>& load_tensors,
-                         const std::filesystem::path& checkpoints, optim::Optimizer& optimizer, data::Sampler& sampler,
-                         comm::ProcessGroup* group, std::span<const KeptState> kept) {
+// @param load_weights  Loads model and optimizer: called with the folder of the checkpoint and the update counts in it.
+LoadedTraining load_with(
+    const std::function<void(const std::filesystem::path&, const optim::StepCounts& counts)>& load_weights,
+    const std::filesystem::path& checkpoints, data::Sampler& sampler, comm::ProcessGroup* group,
+    std::span<const KeptState> kept) {
   const std::filesystem::path newest = find_checkpoint(checkpoints, group);
   // The state is read first, so that nothing is changed if it is invalid.
   const SavedState state = saved_state_from(checkpoint::load_state(newest), newest / checkpoint::kStateFile);
   sampler.require_loadable(state.sampler);
-  load_tensors(newest);
+  load_weights(newest, state.optimizer_steps);
   for (const KeptState& own : kept) {
     if (state.kept.contains(own.name)) own.load(state.kept.at(own.name));
   }
-  optimizer.set_step_counts(state.optimizer_steps);
   sampler.load_state(state.sampler);
   return {.step = state.step, .checkpoint = newest};
 }
@@ -203,19 +202,21 @@ LoadedTraining load_with(const std::function<void(const std::filesystem::path&)>
 
 LoadedTraining load_training(const std::filesystem::path& checkpoints, nn::Module& model, optim::Optimizer& optimizer,
                              data::Sampler& sampler, comm::ProcessGroup* group, std::span<const KeptState> kept) {
-  const auto load_whole = [&](const std::filesystem::path& newest) {
+  const auto load_whole = [&](const std::filesystem::path& newest, const optim::StepCounts& counts) {
     (void)checkpoint::load(newest, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)});
+    optimizer.set_step_counts(counts);
   };
-  return load_with(load_whole, checkpoints, optimizer, sampler, group, kept);
+  return load_with(load_whole, checkpoints, sampler, group, kept);
 }
 
 LoadedTraining load_training(const std::filesystem::path& checkpoints, const TrainingParts& parts,
                              optim::Optimizer& optimizer, data::Sampler& sampler, comm::ProcessGroup* group,
                              std::span<const KeptState> kept) {
-  const auto load_own = [&](const std::filesystem::path& newest) {
+  const auto load_own = [&](const std::filesystem::path& newest, const optim::StepCounts& counts) {
     (void)checkpoint::load_parts(newest, {.model = parts.model, .optimizer = parts.optimizer});
+    optimizer.set_step_counts(own_step_counts(counts, optimizer));
   };
-  return load_with(load_own, checkpoints, optimizer, sampler, group, kept);
+  return load_with(load_own, checkpoints, sampler, group, kept);
 }
 
 void load_model(const std::filesystem::path& path, nn::Module& model) {

@@ -62,7 +62,8 @@ class TrainingSaver {
   void save(std::int64_t step, const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler,
             std::span<const KeptState> kept = {});
   /// The same for tensors whose elements come while they are written (WholeTensors::save()), before this returns.
-  void save(std::int64_t step, const checkpoint::StreamedContents& contents, const optim::Optimizer& optimizer,
+  /// @param counts  step_counts_of_all().
+  void save(std::int64_t step, const checkpoint::StreamedContents& contents, const optim::StepCounts& counts,
             const data::Sampler& sampler, std::span<const KeptState> kept = {});
 
   /// Waits until the last checkpoint is on disk, and removes the leftovers of a killed writer of this run. Logs a
@@ -71,7 +72,7 @@ class TrainingSaver {
   void finish();
 
  private:
-  [[nodiscard]] nlohmann::json state_of(std::int64_t step, const optim::Optimizer& optimizer,
+  [[nodiscard]] nlohmann::json state_of(std::int64_t step, const optim::StepCounts& counts,
                                         const data::Sampler& sampler, std::span<const KeptState> kept);
 
   std::filesystem::path checkpoints_;

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "base/counted.hpp"
+#include "base/cpu_quota.hpp"
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/terminal.hpp"
@@ -76,11 +77,9 @@ std::string control_group_limit(const std::string& name) {
 }
 
 Fact control_group() {
-  const std::string cpu = control_group_limit("cpu.max"), memory = control_group_limit("memory.max");
+  const std::string memory = control_group_limit("memory.max");
   std::vector<std::string> limits;
-  double quota = 0, period = 0;
-  if (std::istringstream(cpu) >> quota >> period && period > 0)
-    limits.push_back(concat("processors ", with_digits(quota / period, 1)));
+  if (const auto quota = cpu_quota()) limits.push_back(concat("processors ", with_digits(*quota, 1)));
   double bytes = 0;
   if (std::istringstream(memory) >> bytes) limits.push_back("memory " + gib(bytes));
   return {"control group", limits.empty() ? "no limits" : joined(limits), ""};

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <climits>
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -103,6 +105,11 @@ TEST_CASE("what is no flight record is refused", "[comm]") {
   CHECK_THROWS_AS(comm::read_flight_record(path), FormatError);
   { const FlightRecorder damaged(folder.path(), 0, -1, 0); }  // ranks_of() divides by the number of ranks + 1
   CHECK_THROWS_AS(comm::read_flight_record(comm::flight_record_path(folder.path(), 0)), FormatError);
+  for (const auto& [rank, world_size] : {std::pair(0, INT_MAX), std::pair(0, INT_MIN), std::pair(-1, 2)}) {
+    const std::string damaged = comm::flight_record_path(folder.path(), rank);
+    { const FlightRecorder recorder(folder.path(), rank, world_size, 0); }
+    CHECK_THROWS_WITH(comm::read_flight_record(damaged), ContainsSubstring(concat(damaged, " is damaged: ")));
+  }
   CHECK_THROWS_AS(comm::read_flight_record(folder.path() / "absent"), IoError);
   CHECK_THROWS_AS(FlightRecorder(folder.path() / "absent", 0, 1, 0), IoError);
 }

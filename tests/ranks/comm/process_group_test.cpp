@@ -9,8 +9,10 @@
 #include "comm/flight_recorder/flight_recorder.hpp"
 #include "comm/line_process_group.hpp"
 #include "comm/objects.hpp"
+#include "store/store.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
+#include "support/stay_away.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace lockstep;
@@ -20,6 +22,7 @@ using comm::JobContext;
 using test::LineProcessGroup;
 using test::run_ranks;
 using test::run_ranks_for;
+using test::stay_away;
 
 namespace {
 
@@ -64,6 +67,24 @@ TEST_CASE("synchronize at the head of an idle queue needs no second thread to ma
     return sum_once(group, 1);
   });
   for (const auto& values : results) CHECK(values.front() == 1 + 8);
+}
+
+TEST_CASE("a call whose deadline has passed receives nothing more, even if it is there", "[comm][multirank]") {
+  const auto outcomes = run_ranks(2, [](JobContext context) {
+    LineProcessGroup group(std::move(context));
+    std::vector<std::int64_t> values(8, contribution(group.rank()));
+    comm::CollectiveOptions options;
+    if (group.rank() == 0) {
+      group.broadcast(host_buffer(std::span(values)), 0, options).synchronize();
+      group.context().store->set("sent", "");
+      return stay_away(group.context());
+    }
+    (void)group.context().store->get("sent", test::soon());
+    options.deadline = Deadline::after(0s);
+    group.broadcast(host_buffer(std::span(values)), 0, options).synchronize();
+  });
+  CHECK(outcomes[1].is<TimeoutError>());
+  CHECK_THAT(outcomes[1].message(), ContainsSubstring("broadcast #0") && ContainsSubstring("not complete after"));
 }
 
 TEST_CASE("a Work keeps its memory alive until the collective is done, and no longer", "[comm]") {

@@ -166,6 +166,16 @@ TEST_CASE("ranks that ask for different sizes are told so", "[comm][multirank]")
   }
 }
 
+TEST_CASE("in a group of some ranks, they are named by their numbers in the job", "[comm][multirank]") {
+  const auto outcomes = run_ranks(2, [](JobContext context) {
+    context.global_ranks = {3, 7};
+    const auto memory = shared_memory_of(context);
+    (void)memory->grow(context.rank == 1 ? 2000 : 1000, soon());
+  });
+  for (const auto& outcome : outcomes)
+    CHECK_THAT(outcome.message(), ContainsSubstring("rank 3 1000 bytes, rank 7 2000"));
+}
+
 TEST_CASE("a rank that dies instead of coming is named", "[comm][multirank]") {
   const auto outcomes = run_ranks(3, [](const JobContext& context) {
     const auto memory = shared_memory_of(context);

@@ -2,8 +2,10 @@
 
 #include <thread>
 
+#include "comm/control/control_plane.hpp"
 #include "comm/fingerprint.hpp"
 #include "shared_memory_ranks.hpp"
+#include "store/store.hpp"
 #include "support/catch.hpp"
 #include "support/stay_away.hpp"
 #include "transport_checks.hpp"
@@ -118,6 +120,32 @@ TEST_CASE("waiting for a message or for room ends at the deadline", "[comm][mult
   });
   CHECK(silent[0].is<TimeoutError>());
   CHECK_THAT(silent[0].message(), ContainsSubstring("no data from rank 1") && ContainsSubstring("0 of 64 bytes"));
+}
+
+TEST_CASE("a deadline in shared memory counts the whole message, of which some has moved", "[comm][multirank]") {
+  const auto outcomes = run_ranks(2, [](const JobContext& context) {
+    SharedMemoryTransport transport(shared_memory_of(context), soon());
+    std::vector<std::byte> content(1 << 20);  // more than a queue
+    if (context.rank == 1) {
+      (void)context.store->get("sent", soon());
+      try {
+        transport.receive(0, header_of(0), content, Deadline::after(0s));
+      } catch (const TimeoutError&) {
+        context.store->set("taken", "");
+        (void)context.control->wait_for_failure(soon());
+        throw;
+      }
+      return;
+    }
+    transport.send(1, header_of(0), content, soon());
+    context.store->set("sent", "");
+    (void)context.store->get("taken", soon());
+    transport.flush(Deadline::after(0s));
+  });
+  CHECK(outcomes[1].is<TimeoutError>());
+  CHECK_THAT(outcomes[1].message(), ContainsSubstring("the data from rank 0 did not all arrive within"));
+  CHECK(outcomes[0].is<TimeoutError>());
+  CHECK_THAT(outcomes[0].message(), ContainsSubstring("rank 1 did not take all data within"));
 }
 
 TEST_CASE("a rank that dies ends a wait for its message", "[comm][multirank]") {

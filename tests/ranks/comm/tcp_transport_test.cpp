@@ -122,6 +122,25 @@ TEST_CASE("a silent peer is named with the amounts at the deadline", "[comm][mul
   CHECK_THAT(outcomes[0].message(), ContainsSubstring("rank 1") && ContainsSubstring("0 of 1064 bytes received"));
 }
 
+TEST_CASE("a deadline over TCP counts the whole message, of which some has arrived", "[comm][multirank]") {
+  const std::vector<std::byte> bytes(32 << 20);  // more than the kernel's buffers hold
+  const auto outcomes = run_ranks(2, [&](const JobContext& context) {
+    TcpTransport transport(context, "test", {1 - context.rank}, soon());
+    if (context.rank == 0) {
+      transport.send(1, header_of(0), bytes, soon());
+      context.store->set("sent", "");
+      return stay_away(context);
+    }
+    (void)context.store->get("sent", soon());
+    std::vector<std::byte> room(bytes.size());
+    transport.receive(0, header_of(0), room, Deadline::after(0s));
+  });
+  CHECK(outcomes[1].is<TimeoutError>());
+  CHECK_THAT(outcomes[1].message(), ContainsSubstring("the data from rank 0") &&
+                                        ContainsSubstring("did not all arrive within") &&
+                                        ContainsSubstring("of 33554496 bytes received"));
+}
+
 TEST_CASE("interrupt ends a waiting receive and every later call", "[comm][multirank]") {
   const auto outcomes = run_ranks(2, [](const JobContext& context) {
     TcpTransport transport(context, "test", {1 - context.rank}, soon());

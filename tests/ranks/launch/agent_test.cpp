@@ -296,6 +296,18 @@ TEST_CASE("hub and agents that were stopped for long do not take each other for 
   for (AgentLink* link : {first.get(), second.get()}) CHECK(next<VerdictMessage>(*link) == VerdictMessage{});
 }
 
+TEST_CASE("hosts that could not join while the hub was stopped have their whole time again", "[launch]") {
+  Meeting meeting;
+  meeting.options().liveness = 2s;
+  meeting.options().join = 6s;
+  const auto first = meeting.join_own();
+  (void)next<WelcomeMessage>(*first);
+  const std::string stop = concat("kill -STOP ", ::getpid(), "; sleep 7; kill -CONT ", ::getpid());
+  CHECK(test::run_program({"sh", "-c", stop}).exit_code == 0);
+  const auto second = meeting.join(join_of("b", 1));
+  for (AgentLink* link : {first.get(), second.get()}) CHECK(next<StartMessage>(*link).group_world_size == 2);
+}
+
 TEST_CASE("an agent that floods the hub does not keep the others from it", "[launch]") {
   Meeting meeting;
   const auto first = meeting.join_own();

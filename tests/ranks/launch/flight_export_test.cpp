@@ -1,6 +1,7 @@
 // Flight records for PyTorch's analyzer, read by Python and, if it is there, by the analyzer itself.
 #include "launch/watching/flight_export.hpp"
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -99,6 +100,25 @@ TEST_CASE("PyTorch's record of a rank has its calls' names, sizes, states and gr
   CHECK(of(3, "state") == "scheduled");
   CHECK(of(3, "record_id") == 3);
   CHECK_THAT(of(3, "frames")[0]["filename"].get<std::string>(), ContainsSubstring("flight_export_test.cpp"));
+}
+
+TEST_CASE("a path that is not UTF-8, and a count that no memory holds, do not disturb an export", "[launch]") {
+  const test::TemporaryFolder folder;
+  {
+    FlightRecorder recorder(folder.path(), 0, 2, 0);
+    record(recorder, 0, call(Collective::kAllGather, 0, INT64_MAX), FlightState::kDone);
+  }
+  std::string bytes = read_file(comm::flight_record_path(folder.path(), 0));
+  const std::size_t name = bytes.find("flight_export_test.cpp");
+  REQUIRE(name != std::string::npos);
+  bytes[name] = '\xff';
+  write_file(comm::flight_record_path(folder.path(), 0), bytes);
+  const json written =
+      launch::to_pytorch_record(comm::read_flight_record(comm::flight_record_path(folder.path(), 0)), 0);
+  CHECK_THAT(dump_json(written), ContainsSubstring("\\xfflight_export_test.cpp"));
+  require_python();
+  (void)launch::export_flight_files(folder.path(), folder / "out");
+  CHECK(read_pickle(folder / "out" / "rank_0")["entries"][0]["frames"] == written["entries"][0]["frames"]);
 }
 
 TEST_CASE("entries keep their numbers after the first ones were overwritten", "[launch]") {

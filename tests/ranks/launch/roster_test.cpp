@@ -96,6 +96,22 @@ TEST_CASE("hosts gather until the most are there, or the last call has ended wit
   }
 }
 
+TEST_CASE("time in which the hub's process was stopped does not count for hosts that gather", "[launch][07]") {
+  const JoinMessage own = joining("a", 0);
+  Table table(own);
+  table.roster.take(0, own);
+  table.pass(59s);
+  table.now += 1h;
+  table.roster.excuse_pause();
+  table.pass(59s);
+  CHECK_FALSE(table.roster.is_over());
+  table.pass(1s);
+  CHECK(table.roster.is_over());
+  const auto verdict = table.last<VerdictMessage>(0);
+  REQUIRE(verdict);
+  CHECK_THAT(verdict->summary, ContainsSubstring("not all hosts joined within 60.0 s"));
+}
+
 TEST_CASE("a generation numbers the ranks of its hosts, and remembers how they ended", "[launch][07]") {
   Generation generation(4);
   generation.add(7, 2);

@@ -98,6 +98,29 @@ TEST_CASE("a peer that does not read ends in a timeout of the sender", "[net]") 
   CHECK_THROWS_AS(pair.left.send_all(bytes, Deadline::after(100ms)), TimeoutError);
 }
 
+TEST_CASE("a deadline ends a message that still arrives", "[net]") {
+  auto pair = connect_pair();
+  const auto sent = pattern(32 << 20, 1);  // more than the kernel's buffers hold
+  std::jthread sender([&] {
+    try {
+      pair.left.send_all(sent, Deadline::after(20s));
+    } catch (const IoError&) {  // the receiver has left
+    }
+  });
+  REQUIRE(pair.right.wait_readable(Deadline::after(20s)));
+  std::vector<std::byte> received(sent.size());
+  CHECK_THROWS_AS(pair.right.receive_exactly(received, Deadline::after(0s)), TimeoutError);
+  pair.right.close();
+}
+
+TEST_CASE("a message that is there is received after the deadline, too", "[net]") {
+  auto pair = connect_pair();
+  pair.left.send_all(as_bytes("12345"), Deadline::after(0s));
+  REQUIRE(pair.right.wait_readable(Deadline::after(20s)));
+  std::vector<std::byte> received(5);
+  CHECK_NOTHROW(pair.right.receive_exactly(received, Deadline::after(0s)));
+}
+
 TEST_CASE("shutdown from another thread interrupts a receiver", "[net]") {
   auto pair = connect_pair();
   std::jthread stopper([&] { pair.right.shutdown(); });

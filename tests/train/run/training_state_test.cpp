@@ -8,11 +8,15 @@
 #include <vector>
 
 #include "02_ring_all_reduce/shared_memory/shared_memory_process_group.hpp"
+#include "base/error.hpp"
 #include "base/file.hpp"
+#include "checkpoint/checkpoint.hpp"
 #include "data/sampler.hpp"
 #include "nn/layers.hpp"
 #include "optim/adamw.hpp"
 #include "run/run_folder.hpp"
+#include "run/training_parts.hpp"
+#include "run/whole_tensors.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
 #include "support/temporary_folder.hpp"
@@ -177,4 +181,72 @@ TEST_CASE("parts of parameters are not saved as if they were whole", "[run]") {
   const Part part;
   CHECK_THROWS_WITH(run::export_weights(folder.path() / "part.safetensors", part),
                     ContainsSubstring("weight is only 6 elements of [4, 3]; save and load the whole model"));
+}
+
+namespace {
+
+/// Stages of a pipeline, each with two parameters of its own.
+class Stages : public nn::Module {
+ public:
+  explicit Stages(const std::vector<int>& stages) {
+    for (const int stage : stages)
+      for (const char* name : {"weight", "bias"})
+        (void)register_part(concat("stage_", stage, ".", name), Tensor::zeros({3}), Slice::of({3}));
+  }
+  [[nodiscard]] std::vector<NamedPart> parts() const {
+    std::vector<NamedPart> parts;
+    for (const nn::NamedParameter& named : named_parameters())
+      parts.push_back({named.name, named.parameter.value(), named.slice, named.is_owned});
+    return parts;
+  }
+};
+
+// Stages that load a checkpoint, and what their optimizer then knows.
+std::map<std::string, std::int64_t> loaded_counts(const fs::path& from, const std::vector<int>& stages,
+                                                  comm::ProcessGroup* group) {
+  const Stages model(stages);
+  optim::AdamW optimizer({nn::all_parameters(model)});
+  data::SequentialSampler sampler(5);
+  const run::TrainingParts parts{model.parts(), run::parts_of(optimizer)};
+  const run::WholeTensors whole(parts, group);
+  (void)run::load_training(from, whole.with_tensors_of_others(parts), optimizer, sampler, group);
+  return optimizer.step_counts().fewer;
+}
+
+}  // namespace
+
+TEST_CASE("a parameter that a later stage froze while training has its update count on any number of stages",
+          "[run][multirank]") {
+  const test::TemporaryFolder folder;
+  const auto on_two_ranks = [](const std::function<void(comm::ProcessGroup&)>& work) {
+    for (const test::RankOutcome& outcome : test::run_ranks(
+             2, [&](comm::JobContext context) { work(*ring::make_shared_memory_process_group(std::move(context))); }))
+      CHECK(outcome.message() == "");
+  };
+  on_two_ranks([&](comm::ProcessGroup& group) {
+    const Stages model({group.rank()});
+    optim::AdamW optimizer({nn::all_parameters(model)});
+    for (int step = 0; step < 3; ++step) {
+      optimizer.zero_grad();
+      for (const nn::NamedParameter& named : model.named_parameters())
+        if (step == 0 || named.name != "stage_1.bias") named.parameter.adopt_gradient(Tensor::zeros({3}));
+      optimizer.step(0.1);
+    }
+    const data::SequentialSampler sampler(5);
+    const run::TrainingParts parts{model.parts(), run::parts_of(optimizer)};
+    const optim::StepCounts counts = run::step_counts_of_all(optimizer, &group);
+    run::WholeTensors(parts, &group).save(parts, [&](const checkpoint::StreamedContents& contents) {
+      run::TrainingSaver saver(folder.path(), {}, nlohmann::json::object(), 1);
+      saver.save(3, contents, counts, sampler);
+    });
+    group.barrier().synchronize();
+  });
+  const std::map<std::string, std::int64_t> of_last_stage{{"stage_1.bias", 1}};
+  CHECK(loaded_counts(folder.path(), {0, 1}, nullptr) == of_last_stage);
+  std::vector<std::map<std::string, std::int64_t>> of_ranks(2);
+  on_two_ranks([&](comm::ProcessGroup& group) {
+    of_ranks[static_cast<std::size_t>(group.rank())] = loaded_counts(folder.path(), {group.rank()}, &group);
+  });
+  CHECK(of_ranks[0].empty());
+  CHECK(of_ranks[1] == of_last_stage);
 }

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "comm/flight_recorder/flight_file.hpp"
 #include "comm/flight_recorder/flight_recorder.hpp"
+#include "comm/joining/init_method.hpp"
 
 namespace lockstep::comm {
 namespace {
@@ -68,10 +69,19 @@ FlightRecord read_flight_record(const std::string& path) {
   const auto file = std::make_unique<FlightRecorder::File>();
   stream.read(reinterpret_cast<char*>(file.get()), sizeof *file);
   const bool is_whole = stream.gcount() == static_cast<std::streamsize>(sizeof *file);
-  if (!is_whole || file->magic != kFlightMagic || file->world_size < 1) {
+  if (!is_whole || file->magic != kFlightMagic) {
     throw FormatError(concat(path, " is not a flight record of this version"));
   }
-  return to_record(*file);
+  // Readers make lists of that many ranks.
+  if (file->world_size < 1 || file->world_size > kMaxWorldSize || file->rank < 0 || file->rank >= kMaxWorldSize) {
+    throw FormatError(concat(path, " is damaged: it is of rank ", file->rank, " of ", file->world_size,
+                             "; remove it, the others can be read without it"));
+  }
+  try {
+    return to_record(*file);
+  } catch (const FormatError& error) {
+    throw FormatError(concat(path, " is damaged: ", error.what(), "; remove it, the others can be read without it"));
+  }
 }
 
 FlightRecord to_record(const FlightRecorder::File& file) {

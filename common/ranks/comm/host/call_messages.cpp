@@ -36,6 +36,9 @@ void CallMessages::send(const Call& call, int peer, std::span<const std::byte> b
 
 void CallMessages::receive(const Call& call, int peer, std::span<std::byte> bytes) {
   const auto begin_time = trace::Clock::now();
+  if (begin_time >= call.deadline.when()) {
+    throw TimeoutError(concat("not complete after ", format_seconds(call.deadline.waited())));
+  }
   transport_->receive(peer, call.header(rank_, generation_), bytes, call.deadline);
   record("receive ", bytes.size(), " bytes from rank ", peer, begin_time);
 }

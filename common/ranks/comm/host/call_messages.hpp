@@ -39,8 +39,11 @@ class CallMessages {
   /// Buffer for one received segment, before it is reduced.
   [[nodiscard]] std::span<std::byte> arrived(std::size_t bytes) noexcept { return std::span(arrived_).first(bytes); }
 
-  void send(const Call& call, int peer, std::span<const std::byte> bytes);  ///< One message; see Transport::send.
-  void receive(const Call& call, int peer, std::span<std::byte> bytes);     ///< One message; see Transport::receive.
+  /// One message; see Transport::send.
+  void send(const Call& call, int peer, std::span<const std::byte> bytes);
+  /// One message; see Transport::receive. Throws TimeoutError if the call's deadline has passed, even if the message
+  /// is there: a call of many messages ends at its deadline although each of them came at once.
+  void receive(const Call& call, int peer, std::span<std::byte> bytes);
   void send_segments(const Call& call, int peer, std::span<std::byte> bytes);
   void receive_segments(const Call& call, int peer, std::span<std::byte> bytes);
   /// Blocks until all but the last `most_queued` messages are sent; their buffers may then be overwritten.

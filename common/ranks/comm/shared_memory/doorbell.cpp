@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <optional>
 
+#include "base/affinity.hpp"
+#include "base/cpu_quota.hpp"
 #include "base/error.hpp"
 
 namespace lockstep::comm {
@@ -44,10 +47,12 @@ void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, Clock:
 
 }  // namespace
 
+// A rank that polls uses up the quota of a container like one that computes: the kernel then stops all of its ranks for
+// the rest of the period.
 int processors_of_this_process() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  return ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? std::max(1, CPU_COUNT(&allowed)) : 1;
+  static const std::optional<double> quota = cpu_quota();
+  const auto allowed = static_cast<double>(allowed_cpus().size());
+  return std::max(1, static_cast<int>(quota ? std::min(allowed, *quota) : allowed));
 }
 
 void Doorbell::wake() noexcept {

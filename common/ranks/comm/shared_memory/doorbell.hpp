@@ -30,7 +30,7 @@ struct alignas(64) Doorbell {
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "a lock would live in one process only");
 
-/// Number of processors that this process may run on; at least 1.
+/// Number of processors that this process may keep busy, by its affinity mask and by cpu_quota(); at least 1.
 [[nodiscard]] int processors_of_this_process();
 
 /// Polling before sleep: rounds of polls, each followed by sched_yield, which costs little if no other thread needs the

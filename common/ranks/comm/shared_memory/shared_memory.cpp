@@ -93,8 +93,8 @@ std::vector<SharedMemory::Note> SharedMemory::all_gather(const Note& own, std::s
 void SharedMemory::check_same_bytes(const std::vector<Note>& notes) const {
   for (int peer = 1; peer < world_size(); ++peer) {
     if (notes[peer].bytes == notes[0].bytes) continue;
-    throw MismatchError(concat("ranks ask for different amounts of shared memory: rank 0 ", notes[0].bytes,
-                               " bytes, rank ", peer, " ", notes[peer].bytes));
+    throw MismatchError(concat("ranks ask for different amounts of shared memory: ", name_of(0), " ", notes[0].bytes,
+                               " bytes, ", name_of(peer), " ", notes[peer].bytes));
   }
 }
 
@@ -123,7 +123,7 @@ SharedRegion SharedMemory::grow(std::size_t bytes, const Deadline& deadline, Res
   const auto mapped = all_gather({.number = failure ? 1 : 0}, what, deadline);
   if (failure) std::rethrow_exception(failure);
   for (int peer = 0; peer < world_size(); ++peer) {
-    if (mapped[peer].number != 0) throw IoError(concat(what, ": rank ", peer, " cannot map it"));
+    if (mapped[peer].number != 0) throw IoError(concat(what, ": ", name_of(peer), " cannot map it"));
   }
   return region;
 }

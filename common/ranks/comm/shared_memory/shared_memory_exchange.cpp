@@ -142,7 +142,7 @@ class SharedMemoryExchange {
       net::StreamSocket socket = connect_to_rank_0(address);
       UniqueFd file = net::receive_descriptor(socket, deadline_);
       if (!can_be_relied_on(file.get(), SharedMemory::control_page_bytes(context_.world_size))) {
-        throw Unavailable(concat("rank ", context_.rank, ": rank 0's file is too short, or could become so"));
+        throw Unavailable(concat(name_of(context_.rank), ": ", name_of(0), "'s file is too short, or could become so"));
       }
       open(std::move(file));
     } catch (const IoError& error) {

@@ -187,9 +187,15 @@ void SharedMemoryTransport::pull(int peer, std::span<std::byte> bytes, const Dea
         if (in.queue->written.load(std::memory_order_seq_cst) != in.read) return true;
         return has_room();
       };
-      if (!push_all() && !memory_->wait_for(peer, *waiter_, can_move, deadline)) {
-        throw TimeoutError(concat("no data from ", memory_->name_of(peer), " for ", format_seconds(deadline.waited()),
-                                  " (", done, " of ", bytes.size(), " bytes received)"));
+      const auto amounts = [&] { return concat(" (", done, " of ", bytes.size(), " bytes received)"); };
+      const bool has_pushed = push_all();
+      if ((has_pushed || done > 0) && deadline.has_expired()) {  // data that arrives in one piece costs no clock
+        throw TimeoutError(concat("the data from ", memory_->name_of(peer), " did not all arrive within ",
+                                  format_seconds(deadline.waited()), amounts()));
+      }
+      if (!has_pushed && !memory_->wait_for(peer, *waiter_, can_move, deadline)) {
+        throw TimeoutError(
+            concat("no data from ", memory_->name_of(peer), " for ", format_seconds(deadline.waited()), amounts()));
       }
       in.known_written = in.queue->written.load(std::memory_order_seq_cst);
       continue;
@@ -222,18 +228,25 @@ void SharedMemoryTransport::receive(int peer, const net::FrameHeader& expected, 
 void SharedMemoryTransport::flush(const Deadline& deadline, std::size_t most_queued) {
   memory_->check_not_interrupted();
   for (;;) {
-    (void)push_all();
+    const bool has_pushed = push_all();
     std::size_t queued = 0;
     for (const auto& [peer, out] : outgoing_) queued += out.messages.size();
     if (queued <= most_queued) return;
     const auto waiting =
         std::ranges::find_if(outgoing_, [](const auto& to_peer) { return !to_peer.second.messages.empty(); });
     const auto& [peer, out] = *waiting;
+    const auto amounts = [&, &out = out] {
+      return concat(" (", out.done, " of ", sizeof(Record) + out.payload_bytes(), " bytes sent)");
+    };
+    if (has_pushed && deadline.has_expired()) {
+      throw TimeoutError(concat(memory_->name_of(peer), " did not take all data within ",
+                                format_seconds(deadline.waited()), amounts()));
+    }
     if (memory_->wait_for(
             peer, *waiter_, [this] { return has_room(); }, deadline))
       continue;
-    throw TimeoutError(concat(memory_->name_of(peer), " took no data for ", format_seconds(deadline.waited()), " (",
-                              out.done, " of ", sizeof(Record) + out.payload_bytes(), " bytes sent)"));
+    throw TimeoutError(
+        concat(memory_->name_of(peer), " took no data for ", format_seconds(deadline.waited()), amounts()));
   }
 }
 

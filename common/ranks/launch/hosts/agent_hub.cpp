@@ -74,7 +74,7 @@ class AgentHub::Server {
   struct Connection {
     int agent;
     net::FrameStream stream;
-    Clock::time_point last_heard = Clock::now();
+    Clock::time_point last_heard;
     bool is_lost = false;
   };
 
@@ -83,7 +83,8 @@ class AgentHub::Server {
             .open_store = [this](int generation) { return open_store(generation); },
             .drop = [this](int agent) { drop(agent); },
             .is_alive = [this](int agent) { return is_alive(agent); },
-            .hub_host_seen_by = [this](int agent) { return hub_host_seen_by(agent); }};
+            .hub_host_seen_by = [this](int agent) { return hub_host_seen_by(agent); },
+            .now = [this] { return now_; }};
   }
 
   void serve(const std::stop_token& stop) noexcept {
@@ -111,13 +112,15 @@ class AgentHub::Server {
     ::poll(entries.data(), entries.size(), next.earliest(decision).poll_timeout_ms());
     eventfd_t ignored = 0;
     ::eventfd_read(wake_up_.get(), &ignored);
-    if (own_pauses_.note_step()) {
-      for (Connection& connection : connections_) connection.last_heard = Clock::now();
+    now_ = Clock::now();
+    if (own_pauses_.note_step(now_)) {
+      for (Connection& connection : connections_) connection.last_heard = now_;
+      roster_.excuse_pause();
     }
     // Connected agents come first, so that strangers who flood the listener cannot starve them.
     for (Connection& connection : connections_) serve_one(connection);
     for (net::AcceptedPeer& peer : listener_.advance()) {
-      connections_.push_back({next_agent_++, {std::move(peer.socket), {kMaxAgentMessageBytes, 0}}});
+      connections_.push_back({next_agent_++, {std::move(peer.socket), {kMaxAgentMessageBytes, 0}}, now_});
     }
     send_heartbeats();
     find_silent();
@@ -131,7 +134,7 @@ class AgentHub::Server {
       for (int count = 0; count < net::FrameStream::kMostPerTurn; ++count) {
         const auto frame = connection.stream.receive();
         if (!frame) break;
-        connection.last_heard = Clock::now();
+        connection.last_heard = now_;
         const AgentMessage message = decode_agent_message(frame->payload);
         const bool is_farewell = roster_.is_refused(connection.agent) && !std::holds_alternative<JoinMessage>(message);
         if (!is_farewell) roster_.take(connection.agent, message);
@@ -161,7 +164,7 @@ class AgentHub::Server {
 
   void find_silent() {
     for (Connection& connection : connections_) {
-      if (connection.is_lost || Clock::now() - connection.last_heard < options_.liveness) continue;
+      if (connection.is_lost || now_ - connection.last_heard < options_.liveness) continue;
       lose(connection, concat("no sign of life for ", format_seconds(options_.liveness),
                               "; it is frozen, or the network between is down"));
     }
@@ -184,7 +187,7 @@ class AgentHub::Server {
 
   [[nodiscard]] bool is_alive(int agent) {
     const Connection* connection = find(agent);
-    return connection != nullptr && Clock::now() - connection->last_heard < 3 * interval_;  // one may be late
+    return connection != nullptr && now_ - connection->last_heard < 3 * interval_;  // one may be late
   }
 
   // Agents on the hub's own host, whose ranks others must reach, are told the address that the others use.
@@ -216,6 +219,8 @@ class AgentHub::Server {
 
   HubOptions options_;
   std::chrono::milliseconds interval_;
+  // Of the current step, in which no decision takes a later time: this process may be stopped between two of them.
+  Clock::time_point now_ = Clock::now();
   OwnPauses own_pauses_;
   std::string nonce_;
   net::GuardedListener listener_;

@@ -120,10 +120,11 @@ void AgentLink::connect_and_serve(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     std::array<pollfd, 2> watched{{{stream->fd(), stream->poll_events(), 0}, {wake_up_.get(), POLLIN, 0}}};
     ::poll(watched.data(), watched.size(), next_heartbeat.earliest(silence).poll_timeout_ms());
-    const bool was_stopped = own_pauses.note_step();
+    const auto now = Deadline::Clock::now();
+    const bool was_stopped = own_pauses.note_step(now);
     // Before anything is sent, which fails if the hub has sent its last message and has gone.
     if (take_frames(*stream) || was_stopped) silence = Deadline::after(options_.liveness);
-    if (silence.has_expired()) {
+    if (now >= silence.when()) {
       throw TimeoutError(
           concat(hub_name_, " (", options_.hub.text(), ") is silent for ", format_seconds(options_.liveness)));
     }

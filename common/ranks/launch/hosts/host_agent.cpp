@@ -102,11 +102,12 @@ void HostAgent::watch(const std::stop_token& stop, std::chrono::milliseconds liv
     std::array<pollfd, 2> watched{{{input_.get(), POLLIN, 0}, {wake_up_.get(), POLLIN, 0}}};
     const Deadline next_step = silence.earliest(Deadline::after(heartbeat_interval(liveness)));
     ::poll(watched.data(), watched.size(), next_step.poll_timeout_ms());
-    const bool was_stopped = own_pauses.note_step();
+    const auto now = Deadline::Clock::now();
+    const bool was_stopped = own_pauses.note_step(now);
     if (watched[0].revents != 0 && !read_more()) return hang_up("the launcher has gone");
     if (watched[0].revents != 0 || was_stopped) {
       silence = Deadline::after(liveness);
-    } else if (silence.has_expired()) {
+    } else if (now >= silence.when()) {
       return hang_up(concat("no sign of life of the launcher for ", format_seconds(liveness)));
     }
   }

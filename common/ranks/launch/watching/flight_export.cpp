@@ -9,6 +9,7 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/timing.hpp"
+#include "base/utf8.hpp"
 #include "launch/watching/flight_files.hpp"
 #include "launch/watching/pickle.hpp"
 
@@ -111,7 +112,9 @@ struct Sizes {
 };
 
 Sizes sizes_of(const FlightEntry& entry, const FlightRecord& record, const std::vector<int>& ranks) {
-  const std::int64_t own = entry.fingerprint.count, all = own * static_cast<std::int64_t>(ranks.size());
+  const std::int64_t own = entry.fingerprint.count;
+  std::int64_t all = 0;
+  if (__builtin_mul_overflow(own, ranks.size(), &all)) all = own;  // a damaged count
   const auto root = static_cast<std::size_t>(entry.fingerprint.root);
   const std::size_t at_root = root < ranks.size() && ranks[root] == record.rank ? ranks.size() : 0;
   switch (entry.fingerprint.collective) {
@@ -138,23 +141,24 @@ json to_json(const FlightEntry& entry, const FlightRecord& record, const Partici
   const Sizes sizes = sizes_of(entry, record, participants.ranks);
   const bool is_p2p = is_point_to_point(call.collective);
   const json dtypes = json::array({pytorch_name(call.dtype)});
-  return {{"pg_id", entry.group},
-          {"process_group", json::array({participants.name, entry.group == 0 && !is_p2p ? "default_pg" : "undefined"})},
-          {"collective_seq_id", call.sequence},
-          {"p2p_seq_id", is_p2p ? call.sequence : 0},
-          {"op_id", call.sequence},
-          {"profiling_name", "nccl:" + call_name(entry, record)},
-          {"time_created_ns", entry.issued_ns + offset},
-          {"time_discovered_started_ns", time_or_none(entry.started_ns, offset)},
-          {"time_discovered_completed_ns", time_or_none(entry.ended_ns, offset)},
-          {"input_sizes", sizes.input},
-          {"output_sizes", sizes.output},
-          {"input_dtypes", dtypes},
-          {"output_dtypes", dtypes},
-          {"state", pytorch_name(entry)},
-          {"retired", entry.ended_ns > 0},
-          {"is_p2p", is_p2p},
-          {"frames", json::array({{{"name", describe(call)}, {"filename", entry.file}, {"line", entry.line}}})}};
+  return {
+      {"pg_id", entry.group},
+      {"process_group", json::array({participants.name, entry.group == 0 && !is_p2p ? "default_pg" : "undefined"})},
+      {"collective_seq_id", call.sequence},
+      {"p2p_seq_id", is_p2p ? call.sequence : 0},
+      {"op_id", call.sequence},
+      {"profiling_name", "nccl:" + call_name(entry, record)},
+      {"time_created_ns", entry.issued_ns + offset},
+      {"time_discovered_started_ns", time_or_none(entry.started_ns, offset)},
+      {"time_discovered_completed_ns", time_or_none(entry.ended_ns, offset)},
+      {"input_sizes", sizes.input},
+      {"output_sizes", sizes.output},
+      {"input_dtypes", dtypes},
+      {"output_dtypes", dtypes},
+      {"state", pytorch_name(entry)},
+      {"retired", entry.ended_ns > 0},
+      {"is_p2p", is_p2p},
+      {"frames", json::array({{{"name", describe(call)}, {"filename", printable(entry.file)}, {"line", entry.line}}})}};
 }
 
 std::int64_t unix_minus_steady_ns() {

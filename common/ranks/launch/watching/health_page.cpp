@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/timing.hpp"
+#include "base/utf8.hpp"
 #include "comm/flight_recorder/flight_recorder.hpp"
 #include "comm/training_status.hpp"
 #include "launch/watching/metrics_text.hpp"
@@ -73,7 +74,7 @@ void add_collective(MetricsText& text, const comm::FlightEntry& entry, MetricsTe
   rank.emplace_back("collective", std::string(name_of(entry.fingerprint.collective)));
   rank.emplace_back("sequence", std::to_string(entry.fingerprint.sequence));
   rank.emplace_back("state", std::string(name_of(entry.state)));
-  rank.emplace_back("line", concat(entry.file, ":", entry.line));
+  rank.emplace_back("line", concat(printable(entry.file), ":", entry.line));
   text.add("lockstep_last_collective_info", rank, 1);
 }
 

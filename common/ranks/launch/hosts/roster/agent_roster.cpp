@@ -22,6 +22,10 @@ RestartPolicy policy_of(const HubOptions& options, const JobTerms& terms) {
   return RestartPolicy({terms.is_elastic(), terms.max_restarts(), options.backoff, options.longest_backoff});
 }
 
+std::string spare_text(const Generation& generation) {
+  return concat("the job runs on ", host_count_text(generation.host_count()), "; waiting as a spare");
+}
+
 }  // namespace
 
 AgentRoster::AgentRoster(HubOptions options, std::string nonce, RosterActions actions)
@@ -59,6 +63,10 @@ void AgentRoster::advance() {
                 {}});
 }
 
+void AgentRoster::excuse_pause() {
+  if (phase_ == Phase::kGathering) gathering_.begin_again(actions_.now());
+}
+
 std::string AgentRoster::state() const {
   const Time now = actions_.now();
   std::string text = concat(static_cast<int>(phase_), " ", next_generation_, " ", policy_.restart_count(), " ",
@@ -93,7 +101,7 @@ void AgentRoster::join(int agent, const JoinMessage& message) {
   if (phase_ == Phase::kGathering) return start_if_complete();
   if (phase_ != Phase::kRunning) return;
   if (generation_.host_count() >= hosts_.terms().max_hosts() || generation_.is_ending())
-    return actions_.send(agent, NoticeMessage{spare_text()});
+    return actions_.send(agent, NoticeMessage{spare_text(generation_)});
   end_generation({.kind = Kind::kMembership,
                   .agent = agent,
                   .text = concat(hosts_.describe(agent), " has come: the job grows from ",
@@ -213,7 +221,7 @@ void AgentRoster::start() {
                                            .master_port = ports.master});
   }
   for (const int agent : hosts_.agents()) {
-    if (generation_.find(agent) == nullptr) actions_.send(agent, NoticeMessage{spare_text()});
+    if (generation_.find(agent) == nullptr) actions_.send(agent, NoticeMessage{spare_text(generation_)});
   }
 }
 
@@ -249,10 +257,6 @@ void AgentRoster::give_verdict(const VerdictMessage& verdict) {
 
 bool AgentRoster::is_between_generations() const noexcept {
   return phase_ == Phase::kGathering || phase_ == Phase::kPausing;
-}
-
-std::string AgentRoster::spare_text() const {
-  return concat("the job runs on ", host_count_text(generation_.host_count()), "; waiting as a spare");
 }
 
 void AgentRoster::tell_all(const AgentMessage& message, int but) {

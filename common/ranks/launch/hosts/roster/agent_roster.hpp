@@ -57,6 +57,9 @@ class AgentRoster {
   void lose(int agent, const std::string& why, Time last_heard);
   /// Acts on deadlines that have passed.
   void advance();
+  /// Call before anything else after this process was stopped: hosts that gather could not join meanwhile, so they get
+  /// their whole time again.
+  void excuse_pause();
   /// When to call advance() even if no message arrives; Time::max(): never.
   [[nodiscard]] Time next_deadline() const;
 
@@ -83,7 +86,6 @@ class AgentRoster {
   void conclude_if_ended();
   void give_verdict(const VerdictMessage& verdict);
   [[nodiscard]] bool is_between_generations() const noexcept;
-  [[nodiscard]] std::string spare_text() const;
   void tell_all(const AgentMessage& message, int but = -1);
 
   HubOptions options_;

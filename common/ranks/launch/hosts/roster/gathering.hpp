@@ -33,6 +33,11 @@ class Gathering {
     if (!last_call_) last_call_ = now + limits_.last_call;
     return now >= next_deadline();
   }
+  /// Gives the hosts their whole time again.
+  void begin_again(Time now) noexcept {
+    began_ = now;
+    last_call_.reset();
+  }
   /// True if the wait for the missing hosts has timed out.
   [[nodiscard]] bool has_failed(Time now) const { return now >= began_ + limits_.join; }
   /// Time since the wait began.
