@@ -187,7 +187,7 @@ void print_json(const accelerate::EstimateRequest& request, const Options& optio
   if (options.zero >= 0) all.update({{"zero", options.zero}, {"kinds", json_of(nn::training_memory(plan))}});
   if (options.divides_model())
     for (const nn::TrainingMemory& m : nn::training_memory_by_stage(plan)) all["stages"].push_back(json_of(m));
-  std::cout << dump_json(all, 2) << "\n";
+  std::cout << dump_json(all, 2, BadUtf8::kReplace) << "\n";
 }
 
 int estimate(const Options& options) {
