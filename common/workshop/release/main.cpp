@@ -68,7 +68,7 @@ int report(const fs::path& folder, const std::vector<std::string>& problems, std
 
 int check(const Workspace& workspace, const fs::path& folder) {
   const Answers answers = answers_of(workspace.root, workspace.catalogue);
-  const Plan all = plan_release(workspace.root, lines_of(git(workspace.root, {"ls-files"})), {});
+  const Plan all = plan_release(workspace.root, tracked_files(workspace.root), {});
   return report(folder, check_release(folder, answers, all.shown), answers.size());
 }
 
@@ -96,7 +96,7 @@ struct Written {
 // Writes the files of a release into an empty folder, and its note.
 Written write_release(const Workspace& workspace, const Options& options, const ReleaseNote& note,
                       const fs::path& out) {
-  Plan plan = plan_release(workspace.root, lines_of(git(workspace.root, {"ls-files"})), words_of(note.exercises));
+  Plan plan = plan_release(workspace.root, tracked_files(workspace.root), words_of(note.exercises));
   Answers answers = answers_of(workspace.root, plan.exercises);
   std::cout << counted(plan.exercises.size(), "exercise") << ", " << counted(plan.files.size(), "file") << ", "
             << counted(plan.giveaways.size(), "source")

@@ -1,6 +1,7 @@
 // A release, a student's clone of it with work in it, and corrections during the term.
 #include "release/repository.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -190,6 +191,19 @@ TEST_CASE("a release is made of what is committed, and the lecturer's own work/ 
   CHECK_THROWS_WITH(require_committed(term.release()), ContainsSubstring("not committed: docs/lesson.md. Commit"));
   put(term.release() / "docs/new.md", "new\n");
   CHECK_THROWS_WITH(require_committed(term.release()), ContainsSubstring("docs/lesson.md and 1 more (git status)"));
+}
+
+TEST_CASE("files with any names are released, and named as they are", "[release]") {
+  const Term term;
+  const std::string name = "docs/\xc3\xbc \"bung\".md";
+  put(term.release() / name, "text\n");
+  CHECK_THROWS_WITH(require_committed(term.release()), ContainsSubstring("\xc3\xbc"));
+  git_output(term.release(), {"add", "--all"});
+  git_output(term.release(), {"commit", "--quiet", "--message", "a page"});
+  const std::vector<std::string> files = tracked_files(term.release());
+  CHECK(std::ranges::find(files, name) != files.end());
+  CHECK(std::ranges::find(files, "docs/lesson.md") != files.end());
+  CHECK(std::ranges::find(files, "") == files.end());
 }
 
 TEST_CASE("a correction that changes nothing is refused, and leaves the release as it was", "[release]") {

@@ -54,6 +54,12 @@ class StandInCourse {
     return finish({"script", "--quiet", "--return", "--command", command, "/dev/null"}, kind);
   }
 
+  /// `./lockstep release` with these options.
+  [[nodiscard]] Finished release(std::vector<std::string> options) const {
+    options.insert(options.begin(), {(course() / "lockstep").string(), "--no-install", "release"});
+    return finish(options);
+  }
+
   /// The calls since the last take_calls().
   [[nodiscard]] std::string take_calls() const {
     std::string text;
@@ -198,4 +204,17 @@ TEST_CASE("a build has no more compilers at once than the limits of control grou
   stand_ins.write("sys/fs/cgroup/memory/memory.stat",
                   "inactive_file 1" + gib + "total_inactive_file 1" + gib + "total_active_file 0\n");
   CHECK(jobs("5:cpu,cpuacct:/a\n4:memory:/x\n0::/\n") == "3");
+}
+
+TEST_CASE("a release is refused at once on processors that it is not compiled for", "[tool]") {
+  const StandInCourse stand_ins;
+  stand_ins.write("course/build/cpu/bin/lockstep_make_release", "#!/bin/sh\necho made\n");
+  stand_ins.write("bin/uname", "#!/bin/sh\necho aarch64\n");
+  const Finished refused = stand_ins.release({"--class", "c", "--out", "o"});
+  CHECK(refused.exit_code == 1);
+  CHECK_THAT(refused.err, ContainsSubstring("this machine has aarch64: make it on an x86-64 machine"));
+  CHECK(!fs::exists(stand_ins.course() / "build/cpu/build.ninja"));
+  CHECK(stand_ins.release({"--check", "o"}).out == "made\n");
+  stand_ins.write("bin/uname", "#!/bin/sh\necho x86_64\n");
+  CHECK(stand_ins.release({"--class", "c", "--out", "o"}).out == "made\n");
 }
