@@ -55,7 +55,7 @@ int doctor(const Arguments& arguments) {
       "lockstep doctor");
   app.add_flag("--test", is_test, "Train a tiny model as several ranks, with every backend, and compare");
   app.add_option("--num-processes,--num_processes,--nproc", ranks, "Ranks of the test");
-  app.add_option("--limit", limit_s, "Seconds that the test may take").check(positive_number());
+  app.add_option("--limit", limit_s, "Seconds that the test may take").check(positive_seconds());
   app.footer(kFooter);
   if (const auto done = app.parse(arguments)) return *done;
   const int world_size = parse_rank_count(ranks, "--num-processes");
