@@ -2,7 +2,6 @@
 #include "release/repository.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -12,6 +11,7 @@
 #include "support/skip.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/traced_git.hpp"
 
 using namespace lockstep;
 using namespace lockstep::release;
@@ -96,15 +96,6 @@ class Term {
       .name = "ppc-2026", .commit = kCommit, .date = "2026-10-01", .system = "debian 12 x86_64", .key = ""};
 };
 
-// Makes git write to standard error, as its warnings do.
-class TracedGit {
- public:
-  TracedGit() { ::setenv("GIT_TRACE", "1", 1); }
-  TracedGit(const TracedGit&) = delete;
-  TracedGit& operator=(const TracedGit&) = delete;
-  ~TracedGit() { ::unsetenv("GIT_TRACE"); }
-};
-
 }  // namespace
 
 TEST_CASE("RELEASE comes back as it was written, with the number of its correction", "[release]") {
@@ -152,7 +143,7 @@ TEST_CASE("students pull a correction into a copy with their work in it", "[rele
 }
 
 TEST_CASE("what git warns of is neither a change nor a commit", "[release]") {
-  const TracedGit traced;
+  const test::TracedGit traced;
   Term term;
   CHECK_NOTHROW(require_committed(term.release()));
   CHECK(term.correct().tag() == "release-ppc-2026.1");
