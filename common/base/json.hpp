@@ -22,7 +22,7 @@ enum class BadUtf8 {
 inline constexpr int kOneLine = -1;
 
 /// `value` as text. @param indent  Spaces per level of nesting; kOneLine: everything on one line.
-/// @throws nlohmann::json::type_error  A string is not UTF-8, with BadUtf8::kThrow.
+/// @throws FormatError  A string is not UTF-8, with BadUtf8::kThrow; says which.
 [[nodiscard]] std::string dump_json(const nlohmann::json& value, int indent = kOneLine,
                                     BadUtf8 bad_utf8 = BadUtf8::kThrow);
 /// The same, with an object's members in insertion order.

@@ -50,6 +50,15 @@ OptionCheck positive_number() {
   };
 }
 
+OptionCheck positive_seconds() {
+  return [](const std::string& text) -> std::string {
+    constexpr double kMostSeconds = 1e9;
+    const std::optional<double> seconds = parse<double>(text);
+    if (seconds && *seconds > 0 && *seconds <= kMostSeconds) return "";
+    return concat("'", text, "' is not a number of seconds greater than 0 and at most 1000000000");
+  };
+}
+
 OptionCheck readable_file() {
   return [](const std::string& text) -> std::string {
     if (std::filesystem::is_regular_file(text) && std::ifstream(text).good()) return "";

@@ -21,6 +21,9 @@ using OptionCheck = std::function<std::string(const std::string&)>;
 
 [[nodiscard]] OptionCheck positive_number();
 
+/// A number of seconds greater than 0, for limits. At most 1e9 (32 years), which fits into every std::chrono duration.
+[[nodiscard]] OptionCheck positive_seconds();
+
 [[nodiscard]] OptionCheck readable_file();
 
 /// One of `values`; the error names the nearest one.

@@ -77,6 +77,7 @@ TEST_CASE("which strategy when: the tables fit 80 columns, and a long division g
       CHECK(line.size() <= 80);
     }
   }
+  CHECK(run_program({built_program("strategies"), "--when", "--gpus", "64"}).exit_code == 2);
   CHECK_THAT(run_program({built_program("strategies"), "--when"}).out,
              ContainsSubstring("tensor 8 x pipeline 4 x  ") &&
                  ContainsSubstring("\n                            ZeRO 1 on 32\n"));
@@ -98,6 +99,7 @@ TEST_CASE("time_budget refuses options that --hours replaces", "[plan][chapter]"
 }
 
 TEST_CASE("link_probe measures, fits and predicts on any machine", "[plan][chapter]") {
+  CHECK(run_program({built_program("link_probe"), "--timeout", "1e30"}).exit_code == 2);
   const Finished result = run_program({built_program("link_probe"), "--world-size", "4"});
   INFO(result.err);
   CHECK(result.exit_code == 0);

@@ -188,6 +188,9 @@ TEST_CASE("the programs say what went wrong in one line", "[star][chapter]") {
   CHECK(nobody.exit_code == 1);
   CHECK_THAT(nobody.err, ContainsSubstring("client: cannot connect to 127.0.0.1:1"));
   CHECK(client({}).exit_code == 2);
+  CHECK_THAT(client({"0", "--port", "1", "--timeout", "1e30"}).err,
+             ContainsSubstring("'1e30' is not a number of seconds greater than 0 and at most 1000000000"));
+  CHECK(test::run_program({test::built_program("server"), "--timeout", "1e30"}).exit_code == 2);
   const test::Finished wrong = client({"0", "--prot", "1"});
   CHECK(wrong.exit_code == 2);
   CHECK_THAT(wrong.err, ContainsSubstring("did you mean --port?"));

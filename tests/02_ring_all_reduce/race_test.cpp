@@ -96,6 +96,8 @@ TEST_CASE("a ring that sends first works with small chunks and hangs with large 
   const test::Finished small = run({"send_first", "--bytes", "1000"});
   CHECK(small.exit_code == 0);
   CHECK_THAT(small.out, ContainsSubstring("rank 2: sent and received 1000 bytes\n"));
+  CHECK(run({"send_first", "--bytes", "1000", "--timeout", "1e9"}).exit_code == 0);
+  CHECK(run({"send_first", "--bytes", "1000", "--timeout", "1e30"}).exit_code == 2);
   const test::Finished large = run({"send_first", "--bytes", "33554432", "--timeout", "0.5"});
   CHECK(large.exit_code == 1);
   CHECK_THAT(large.out, ContainsSubstring("rank 0: rank 1 took no data for ") &&

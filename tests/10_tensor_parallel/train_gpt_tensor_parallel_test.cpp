@@ -12,6 +12,7 @@
 #include "support/random_words.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/training_job.hpp"
 
 namespace fs = std::filesystem;
 using namespace lockstep;
@@ -59,11 +60,6 @@ class Job {
  private:
   test::TemporaryFolder folder_;
 };
-
-void require_success(const test::Finished& finished) {
-  INFO(finished.out << finished.err);
-  REQUIRE(finished.exit_code == 0);
-}
 
 void check_follows(const Job& found, const Job& expected) {
   const auto own = found.metrics(), wanted = expected.metrics();
@@ -164,11 +160,7 @@ TEST_CASE("what tensor-parallel ranks cannot do is refused in a sentence", "[ten
 
 TEST_CASE("the ranks of mpirun count before they begin", "[tensor_parallel]") {
   const test::Finished finished =
-      test::run_program({test::built_program("train_gpt_tensor_parallel")}, {{"LOCKSTEP_CHECK_OPTIONS", "1"},
-                                                                             {"RANK", ""},
-                                                                             {"WORLD_SIZE", ""},
-                                                                             {"OMPI_COMM_WORLD_RANK", "0"},
-                                                                             {"OMPI_COMM_WORLD_SIZE", "7"}});
+      test::check_options_under_mpirun({test::built_program("train_gpt_tensor_parallel")}, 7);
   CHECK(finished.exit_code == 2);
   CHECK_THAT(finished.err, ContainsSubstring("heads do not divide among 7 ranks"));
 }

@@ -178,12 +178,7 @@ TEST_CASE("what a pipeline cannot do is refused in a sentence", "[pipeline_paral
 }
 
 TEST_CASE("the ranks of mpirun count before they begin", "[pipeline_parallel]") {
-  const test::Finished finished =
-      test::run_program({test::built_program("train_gpt_pipeline")}, {{"LOCKSTEP_CHECK_OPTIONS", "1"},
-                                                                      {"RANK", ""},
-                                                                      {"WORLD_SIZE", ""},
-                                                                      {"OMPI_COMM_WORLD_RANK", "0"},
-                                                                      {"OMPI_COMM_WORLD_SIZE", "100"}});
+  const test::Finished finished = test::check_options_under_mpirun({test::built_program("train_gpt_pipeline")}, 100);
   CHECK(finished.exit_code == 2);
   CHECK_THAT(finished.err, ContainsSubstring("100 ranks in a pipeline for "));
 }

@@ -214,15 +214,9 @@ TEST_CASE("what a grid cannot do is refused in a sentence", "[grid]") {
 }
 
 TEST_CASE("a grid has the ranks that mpirun says", "[grid]") {
-  const auto checked = [](const std::string& ranks) {
-    return test::run_program({test::built_program("train_gpt_3d"), "--tensor", "2", "--pipeline", "2"},
-                             {{"LOCKSTEP_CHECK_OPTIONS", "1"},
-                              {"RANK", ""},
-                              {"WORLD_SIZE", ""},
-                              {"OMPI_COMM_WORLD_RANK", "0"},
-                              {"OMPI_COMM_WORLD_SIZE", ranks}});
-  };
-  const test::Finished four = checked("4"), six = checked("6");
+  const std::vector<std::string> command = {test::built_program("train_gpt_3d"), "--tensor", "2", "--pipeline", "2"};
+  const test::Finished four = test::check_options_under_mpirun(command, 4);
+  const test::Finished six = test::check_options_under_mpirun(command, 6);
   INFO(four.err);
   CHECK(four.exit_code == 0);
   CHECK(six.exit_code == 2);

@@ -86,7 +86,7 @@ struct Options {
 Outcome read(Options& options, std::vector<const char*> arguments) {
   lockstep::CommandLine line("A program", "race");
   line.add_option("--world-size", options.world_size, "Ranks").check(lockstep::whole_number(1, 8));
-  line.add_option("--seconds", options.seconds, "Limit").check(lockstep::positive_number());
+  line.add_option("--seconds", options.seconds, "Limit").check(lockstep::positive_seconds());
   line.add_option("--counts", options.counts, "Values").check(lockstep::whole_number(0));
   line.add_option("--link", options.link, "Which").check(lockstep::one_of({"nvlink", "pcie"}));
   line.add_option("--runs", options.runs, "Folders").type_name("FOLDER").at_most(2).without_default();

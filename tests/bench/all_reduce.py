@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 
-from bench_common import BIN, HERE, free_port, has_torch, median, run, run_python_ranks, write_record
+from bench_common import BIN, HERE, end, free_port, has_torch, median, note_failure, run, run_python_ranks, write_record
 
 OURS = ["tcp", "private", "registered", "star"]
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": 1, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 1}
@@ -77,8 +77,11 @@ def main():
         found = systems(folder)
         for world_size in map(int, arguments.world_sizes.split(",")):
             for _ in range(arguments.rounds):
-                for start in found.values():
-                    for system, n, size, microseconds in rows_of(start(world_size)):
+                for name, start in found.items():
+                    measured = rows_of(start(world_size))
+                    if not measured:
+                        note_failure(f"{name}, {world_size} ranks")
+                    for system, n, size, microseconds in measured:
                         times.setdefault((n, size, system), []).append(microseconds)
     rows = []
     for (n, size, system), values in sorted(times.items()):
@@ -97,6 +100,7 @@ def main():
     print_table(rows)
     if arguments.out:
         write_record(arguments.out, "all_reduce, float32 sum, in place, processes of one machine", rows)
+    end()
 
 
 main()

@@ -99,6 +99,23 @@ def torch_systems(version):
     return list(TORCH_SYSTEMS) if int(version.split(".")[0]) >= 2 else ["PyTorch"]
 
 
+FAILURES = []
+
+
+def note_failure(what):
+    """A measurement that failed. The others are kept; end() names it again."""
+    if what not in FAILURES:
+        FAILURES.append(what)
+        print(f"bench: failed: {what}", file=sys.stderr)
+
+
+def end():
+    """Ends the program, with 1 if a measurement failed."""
+    if FAILURES:
+        sys.exit("bench: these failed (why is above):\n  " + "\n  ".join(FAILURES))
+    sys.exit(0)
+
+
 def machine():
     model = platform.processor()
     with open("/proc/cpuinfo", encoding="utf-8") as info:
@@ -121,6 +138,7 @@ def write_record(path, title, rows, **more):
         "command": "lockstep bench " + " ".join([os.path.splitext(os.path.basename(sys.argv[0]))[0], *sys.argv[1:]]),
         "machine": machine(),
         **more,
+        **({"failed": FAILURES} if FAILURES else {}),
         "rows": rows,
     }
     with open(path, "w", encoding="utf-8") as out:

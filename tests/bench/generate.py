@@ -4,7 +4,7 @@ import json
 import os
 import sys
 
-from bench_common import BIN, run, write_record
+from bench_common import BIN, end, note_failure, run, write_record
 
 
 def main():
@@ -19,10 +19,13 @@ def main():
         output = run([os.path.join(BIN, "generate_bench"), model, arguments.tokens, arguments.rounds])
         print(output, end="")
         rows += [json.loads(line) for line in output.splitlines()]
+        if not output:
+            note_failure(model)
     if not rows:
         sys.exit("bench: no result; is the target generate_bench built? (ninja -C build/cpu generate_bench)")
     if arguments.out:
         write_record(arguments.out, "generating text with and without a key-value cache, CPU, random weights", rows)
+    end()
 
 
 main()

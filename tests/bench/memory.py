@@ -16,8 +16,8 @@ import tempfile
 import time
 
 from bench_common import (
-    BIN, HERE, PYTHON, TORCH_SYSTEMS, clean_environment, free_port, median, run, run_python_ranks, torch_version, torch_systems,
-    write_record,
+    BIN, HERE, PYTHON, TORCH_SYSTEMS, clean_environment, end, free_port, median, note_failure, run, run_python_ranks,
+    torch_version, torch_systems, write_record,
 )
 
 POLL_SECONDS = 0.01
@@ -109,6 +109,7 @@ class PeakWatch:
 
 
 def measure_ours(programs, model, world_size, options):
+    """None where it failed."""
     with tempfile.TemporaryDirectory() as folder:
         command = command_of(programs, folder, model, world_size, options)
         environment = clean_environment(OMP_NUM_THREADS=threads_of(world_size))
@@ -123,7 +124,8 @@ def measure_ours(programs, model, world_size, options):
                 time.sleep(POLL_SECONDS)
         steps = read_steps(folder)
     if job.returncode != 0 or len(steps) < options.steps or first_end is None:
-        sys.exit(f"memory: {' '.join(command)} ended with {job.returncode} after {len(steps)} steps")
+        print(f"memory: {' '.join(command)} ended with {job.returncode} after {len(steps)} steps", file=sys.stderr)
+        return None
     times = [step["step_ms"] for step in steps]
     return {
         "peaks_mib": steps[-1]["peak_memory_mib"],
@@ -201,12 +203,15 @@ def write_text(path):
 def measure(model, world_size, options, ours, peers):
     results = {system: [] for system in [*ours, *peers]}
     for _ in range(options.rounds):
-        for system, programs in ours.items():
-            results[system].append(measure_ours(programs, model, world_size, options))
-        for system in peers:
-            result = measure_torch(TORCH_SYSTEMS[system], model, world_size)
+        for system in results:
+            if system in ours:
+                result = measure_ours(ours[system], model, world_size, options)
+            else:
+                result = measure_torch(TORCH_SYSTEMS[system], model, world_size)
             if result:
                 results[system].append(result)
+            else:
+                note_failure(f"{model}, {world_size} x {threads_of(world_size)}, {system}")
     rows = [summarize(system, model, world_size, of_system) for system, of_system in results.items() if of_system]
     compare(rows)
     return rows
@@ -254,6 +259,7 @@ def main():
     if options.out:
         write_record(options.out, "memory and start of a training run, GPT-2 style, CPU, float32", rows,
                      rounds=options.rounds, pytorch=version or None)
+    end()
 
 
 main()

@@ -10,11 +10,10 @@ A grid of 2 x 2 x 2 ranks is compared with DDP on as many. On fewer cores than r
 import argparse
 import json
 import os
-import sys
 import tempfile
 
-from bench_common import BIN, median, run, write_record
-from training_common import make_text, measure_systems, models_named
+from bench_common import BIN, end, median, note_failure, run, write_record
+from training_common import make_text, measure_systems, models_named, ratio
 
 BUBBLE_RANKS = (2, 4)
 GRID_RANKS = 8
@@ -43,7 +42,10 @@ def measure_bubbles(rounds):
     for _ in range(rounds):
         for ranks in BUBBLE_RANKS:
             launch = [os.path.join(BIN, "lockstep"), "launch", "--nproc", str(ranks), "--no-prefix", "--"]
-            for line in run([*launch, os.path.join(BIN, "pipeline_bench")], timeout=120).splitlines():
+            lines = run([*launch, os.path.join(BIN, "pipeline_bench")], timeout=120).splitlines()
+            if not lines:
+                note_failure(f"bubbles of {ranks} ranks")
+            for line in lines:
                 row = json.loads(line)
                 measured.setdefault((ranks, row["schedule"], row["micro_batches"]), []).append(row)
     return [{**rows[0], "idle_per_busy": median([row["idle_per_busy"] for row in rows])} for rows in measured.values()]
@@ -79,14 +81,16 @@ def main():
             rows = measure_systems(models, arguments.rounds, systems_of(size, models), make_text(folder))
         print(f"{'model':<9} {'system':<22} {'ms/step':>9} {'speed':>6} {'idle ms':>8} {'MiB a rank':>11}")
     for row in rows:
-        print(f"{row['model']:<9} {row['system']:<22} {row['ms_per_step']:>9.1f} {row['speed']:>6.2f} "
+        print(f"{row['model']:<9} {row['system']:<22} {row['ms_per_step']:>9.1f} {ratio(row['speed']):>6} "
               f"{row['exposed_ms']:>8.1f} {row['peak_mib']:>11.0f}")
     bubbles = measure_bubbles(arguments.rounds)
     are_right = print_bubbles(bubbles)
     if arguments.out:
         title = f"tensor and pipeline parallelism on {size} ranks, one thread each, CPU"
         write_record(arguments.out, title, rows, bubbles=bubbles)
-    return 0 if are_right else 1
+    if not are_right:
+        note_failure("bubbles as they are expected")
+    end()
 
 
-sys.exit(main())
+main()

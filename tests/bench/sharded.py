@@ -8,8 +8,8 @@ import argparse
 import os
 import tempfile
 
-from bench_common import write_record
-from training_common import make_text, measure_systems, models_named
+from bench_common import end, write_record
+from training_common import make_text, measure_systems, models_named, ratio
 
 STAGES = {"DDP": "0", "ZeRO 1": "1", "ZeRO 2": "2", "ZeRO 3": "3"}
 
@@ -37,12 +37,12 @@ def main():
     for row in rows:
         ddp = next((r for r in rows if (r["model"], r["system"]) == (row["model"], "DDP")), None)
         row["of_ddp"] = ddp["ms_per_step"] / row["ms_per_step"] if ddp else None
-        of_ddp = f"{row['of_ddp']:.2f}" if ddp else "-"
         print(f"{row['model']:<9} {row['system']:<12} {row['ms_per_step']:>9.1f} {row['exposed_ms']:>9.1f} "
-              f"{row['speed']:>6.2f} {of_ddp:>7} {row['peak_mib']:>11.0f}")
+              f"{ratio(row['speed']):>6} {ratio(row['of_ddp']):>7} {row['peak_mib']:>11.0f}")
     if arguments.out:
         write_record(arguments.out, f"stages of ZeRO on {arguments.world_size} ranks, one thread each, CPU", rows,
                      transport=arguments.transport)
+    end()
 
 
 main()

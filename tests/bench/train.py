@@ -16,7 +16,7 @@ import os
 import tempfile
 
 from bench_common import (
-    BIN, HERE, PYTHON, TORCH_SYSTEMS, free_port, median, run, run_python_ranks, torch_systems, torch_version,
+    BIN, HERE, PYTHON, TORCH_SYSTEMS, end, free_port, median, note_failure, run, run_python_ranks, torch_systems, torch_version,
     write_record,
 )
 from training_common import MODELS, STEPS, WARM_UP, make_text, measure_ours
@@ -173,11 +173,14 @@ def main():
                     for system, result in measured.items():
                         if result:
                             results.setdefault((*case, system), []).append(result)
+                        else:
+                            note_failure(f"{model}, {case[1]}, {case[2]} x {case[3]}, {system}")
     rows = table_rows(results, peaks)
     print_table(rows)
     if arguments.out:
         write_record(arguments.out, "training step, GPT-2 style, CPU", rows, pytorch=version or None,
                      pytorch_runs_with=peer_settings()[1], multiply_add_peak_gflop_s=peaks)
+    end()
 
 
 main()

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from bench_common import BIN, clean_environment, write_record
+from bench_common import BIN, clean_environment, end, note_failure, write_record
 
 # What a symbol belongs to: the first pattern that is found in "library symbol". The rest is "other".
 PARTS = [
@@ -79,7 +79,8 @@ def main():
         for precision in arguments.precision.split(","):
             shares = profile(model, precision, steps[model], threads)
             if shares is None:
-                sys.exit("train_profile: needs perf (apt-get install linux-perf) and leave to use it")
+                note_failure(f"{model}, {precision}: needs perf (apt-get install linux-perf) and leave to use it")
+                continue
             for name, share in shares:
                 rows.append({"model": model, "precision": precision, "threads": threads, "part": name, "share_percent": round(share, 1)})
     columns = [(m, p) for m in arguments.models.split(",") for p in arguments.precision.split(",")]
@@ -90,6 +91,7 @@ def main():
         print(f"{name:<26}" + "".join(f"{share_of.get((*column, name), 0):>15.1f}" for column in columns))
     if arguments.out:
         write_record(arguments.out, "where the time of a training step goes, CPU", rows)
+    end()
 
 
 main()

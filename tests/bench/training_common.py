@@ -2,10 +2,9 @@
 import glob
 import json
 import os
-import sys
 import tempfile
 
-from bench_common import BIN, median, peak_mib_of
+from bench_common import BIN, median, note_failure, peak_mib_of
 
 STEPS = {"tiny": 40, "small": 14, "tutorial": 6}
 WARM_UP = {"tiny": 5, "small": 3, "tutorial": 2}
@@ -57,8 +56,8 @@ def validation_of(text):
 
 def measure_systems(models, rounds, systems, text, more=(), **environment):
     """Rows of medians, for each model and each of the `systems`: (name, ranks, program, options). Systems of a round follow
-    one another, so that a busy minute meets all of them. `speed` is relative to the first system; ends the program if
-    that could not be measured."""
+    one another, so that a busy minute meets all of them. `speed` is relative to the first system, and None if that could
+    not be measured. What fails is noted."""
     results = {}
     for model in models:
         for _ in range(rounds):
@@ -69,16 +68,21 @@ def measure_systems(models, rounds, systems, text, more=(), **environment):
                 )
                 if measured:
                     results.setdefault((model, name), []).append(measured)
+                else:
+                    note_failure(f"{model}, {name}")
     rows, base = [], systems[0][0]
-    for model in models:
-        if (model, base) not in results:
-            sys.exit(f"bench: the model {model} was not measured with {base} (why is above): nothing to compare with")
     for (model, name), values in results.items():
         rows.append({"model": model, "system": name, "ms_per_step": median([v["ms"] for v in values]),
                      "exposed_ms": median([v["exposed_ms"] for v in values]),
                      "peak_mib": median([v["peak_mib"] for v in values])})
-        rows[-1]["speed"] = median([v["ms"] for v in results[model, base]]) / rows[-1]["ms_per_step"]
+        base_ms = median([v["ms"] for v in results.get((model, base), [])])
+        rows[-1]["speed"] = base_ms / rows[-1]["ms_per_step"] if base_ms else None
     return rows
+
+
+def ratio(value):
+    """A factor in a table; empty if there is none."""
+    return "" if value is None else f"{value:.2f}"
 
 
 def models_named(parser, names):

@@ -46,6 +46,14 @@ std::string TrainingJob::file(const std::string& name) const {
   return read_file(run() / "checkpoints" / "step_00000004" / name);
 }
 
+Finished check_options_under_mpirun(const std::vector<std::string>& command, int world_size) {
+  return run_program(command, {{"LOCKSTEP_CHECK_OPTIONS", "1"},
+                               {"RANK", ""},
+                               {"WORLD_SIZE", ""},
+                               {"OMPI_COMM_WORLD_RANK", "0"},
+                               {"OMPI_COMM_WORLD_SIZE", std::to_string(world_size)}});
+}
+
 void require_success(const Finished& finished) {
   INFO(finished.out << finished.err);
   REQUIRE(finished.exit_code == 0);

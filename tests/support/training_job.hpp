@@ -42,6 +42,9 @@ class TrainingJob {
   TemporaryFolder folder_;
 };
 
+/// Runs a training program as rank 0 of so many ranks of mpirun. It only checks its options.
+[[nodiscard]] Finished check_options_under_mpirun(const std::vector<std::string>& command, int world_size);
+
 /// Fails the test, with what the program has printed, unless it ended with 0.
 void require_success(const Finished& finished);
 

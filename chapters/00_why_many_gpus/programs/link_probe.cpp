@@ -165,6 +165,6 @@ int main(int argc, char** argv) {
   double megabytes = 100, timeout_s = 30;
   app.add_option("--world-size", world_size, "Ranks of the ring").check(whole_number(1, 4096));
   app.add_option("--megabytes", megabytes, "Of the buffer on each rank").check(positive_number());
-  app.add_option("--timeout", timeout_s, "Seconds for all measurements").check(positive_number());
+  app.add_option("--timeout", timeout_s, "Seconds for all measurements").check(positive_seconds());
   return lockstep::run_main(app, argc, argv, [&] { return run(world_size, megabytes, timeout_s); });
 }

@@ -120,8 +120,7 @@ struct NamedModel {
   const char* name;
   Model model;
 };
-// The shapes of GPT-3 XL, of models with 7 and 70 billion parameters, and of GPT-3.
-const NamedModel kModels[] = {
+const NamedModel kModels[] = {  // GPT-3 XL, models with 7 and 70 billion parameters, GPT-3
     {"1.3B", {.parameters = 1.3e9, .layers = 24, .hidden = 2048, .heads = 16, .sequence = 2048}},
     {"7B", {.parameters = 7e9, .layers = 32, .hidden = 4096, .heads = 32, .sequence = 2048}},
     {"70B", {.parameters = 70e9, .layers = 80, .hidden = 8192, .heads = 64, .sequence = 4096}},
@@ -238,6 +237,7 @@ int main(int argc, char** argv) {
   return run_main(app, argc, argv, [&] {
     options.training.precision = precisions().at(precision);
     options.training.optimizer = optimizers().at(optimizer);
+    if (options.when && options.gpus > 0) throw UsageError("--when has its own numbers of GPUs: leave out --gpus");
     if (options.when) {
       print_when(options);
     } else if (options.gpus > 0) {

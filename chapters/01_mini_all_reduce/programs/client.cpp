@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   app.add_option("--port", options.address.port, "The server's port on 127.0.0.1")
       .check(lockstep::whole_number(1, 65535));
   app.add_option("--timeout", timeout_seconds, "Seconds to wait for the server and for the sum")
-      .check(lockstep::positive_number());
+      .check(lockstep::positive_seconds());
   return lockstep::run_main(app, argc, argv, [&] {
     options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout_seconds * 1000));
     const auto factor = static_cast<float>(rank + 1);

@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   app.add_option("--count", options.count, "Values from each client")
       .check(lockstep::whole_number(1, 262144));
   app.add_option("--timeout", timeout_seconds, "Seconds for the whole sum")
-      .check(lockstep::positive_number());
+      .check(lockstep::positive_seconds());
   return lockstep::run_main(app, argc, argv, [&] {
     options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout_seconds * 1000));
     lockstep::star::MiniServer(options, std::cout).run();

@@ -1,6 +1,8 @@
 // send_first: a ring in which every rank first sends its chunk and then receives, on blocking sockets. That works with
 // a chunk that fits into the kernel's buffers; with a larger one all ranks wait for each other, and only the deadline
 // ends it. Each rank is a thread. The ring of this chapter does not do this.
+#include <chrono>
+#include <cstdint>
 #include <iostream>
 #include <string>
 #include <thread>
@@ -73,8 +75,9 @@ int main(int argc, char** argv) {
   double timeout_s = 1;
   app.add_option("--world-size", world_size, "Number of ranks").check(whole_number(2, 64));
   app.add_option("--bytes", bytes, "Bytes of a chunk").check(whole_number(1, 1 << 28));
-  app.add_option("--timeout", timeout_s, "Seconds until the ranks give up").check(positive_number());
+  app.add_option("--timeout", timeout_s, "Seconds until the ranks give up").check(positive_seconds());
   return run_main(app, argc, argv, [&] {
-    return run(world_size, bytes, Deadline::after(std::chrono::milliseconds(static_cast<int>(timeout_s * 1000))));
+    const std::chrono::milliseconds limit(static_cast<std::int64_t>(timeout_s * 1000));
+    return run(world_size, bytes, Deadline::after(limit));
   });
 }

@@ -74,6 +74,8 @@ nn::TrainingPlan plan_of(const accelerate::EstimateRequest& request, const Optio
 
 void require_possible(const accelerate::EstimateRequest& request, const Options& options) {
   const nn::GptConfig& config = request.config;
+  if (options.last_stage_blocks > 0 && options.pipeline == 1)
+    throw UsageError("--last-stage-blocks is for stages of a pipeline: add --pipeline 2");
   if (options.sequence_parallel && options.tensor == 1)
     throw UsageError("--sequence-parallel is for ranks that divide matrices: add --tensor 2");
   if (request.world_size % options.ranks_of_a_model() != 0)
@@ -187,7 +189,7 @@ void print_json(const accelerate::EstimateRequest& request, const Options& optio
   if (options.zero >= 0) all.update({{"zero", options.zero}, {"kinds", json_of(nn::training_memory(plan))}});
   if (options.divides_model())
     for (const nn::TrainingMemory& m : nn::training_memory_by_stage(plan)) all["stages"].push_back(json_of(m));
-  std::cout << dump_json(all, 2) << "\n";
+  std::cout << dump_json(all, 2, BadUtf8::kReplace) << "\n";
 }
 
 int estimate(const Options& options) {
@@ -237,11 +239,9 @@ int main(int argc, char** argv) {
                  "Shows one strategy, kind by kind: a stage of ZeRO, or 0 for DDP (all strategies if left out)")
       .check(whole_number(0, 3))
       .without_default();
-  app.add_option("--tensor", options.tensor, "Ranks that divide every matrix, as chapter 10 does")
-      .check(whole_number(1, 1024));
+  app.add_option("--tensor", options.tensor, "Ranks that divide every matrix, as chapter 10 does").check(whole_number(1, 1024));
   app.add_flag("--sequence-parallel", options.sequence_parallel, "With --tensor: they divide the residual stream too, by rows");
-  app.add_option("--pipeline", options.pipeline, "Ranks that divide the blocks, as chapter 11 does")
-      .check(whole_number(1, 1024));
+  app.add_option("--pipeline", options.pipeline, "Ranks that divide the blocks, as chapter 11 does").check(whole_number(1, 1024));
   app.add_option("--last-stage-blocks", options.last_stage_blocks, "With --pipeline: blocks of the last stage; 0: as many as others have").check(whole_number(0, 1'000'000));
   app.add_option("--accumulation-steps", options.accumulation_steps, "Micro-batches of a step; divides the usual batch if --batch-size is left out")
       .check(whole_number(1, 1'000'000));

@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
       .without_default();
   app.add_option("--backend", options.backends, "auto, star, ring, shared_memory, nccl, gloo or mpi, or several (star, ring and auto; nccl on GPUs)")
       .without_default();
-  app.add_option("--limit", options.limit_s, "Seconds after which it gives up").check(positive_number());
+  app.add_option("--limit", options.limit_s, "Seconds after which it gives up").check(positive_seconds());
   app.add_option("--out", options.out, "Where rank 0 writes the results as JSON").type_name("FILE").without_default();
   app.add_flag("--verdict", options.says_verdict, "Rank 0 says in a last line that the ranks can train");
   return run_main(app, argc, argv, [&] { return run(options); });

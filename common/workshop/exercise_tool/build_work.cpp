@@ -87,7 +87,9 @@ void build_given(const Workspace& workspace, const std::string& target) {
       first == std::string::npos ? 0 : std::strtoul(planned.output.c_str() + first + 4, nullptr, 10);
   constexpr std::size_t kManySteps = 10;
   if (steps >= kManySteps) std::cerr << "lockstep: building what is given, " << steps << " steps; this time only\n";
-  const FinishedProcess built = run({"ninja", "-C", workspace.build.string(), target}, workspace.root, Collect::kBoth);
+  std::vector<std::string> command = ninja_in(workspace.build);
+  command.push_back(target);
+  const FinishedProcess built = run(command, workspace.root, Collect::kBoth);
   if (built.exit_code != 0)
     throw Error(concat("what is given (", target, ") does not build; this is not your code:\n", built.output));
 }

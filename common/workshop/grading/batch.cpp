@@ -42,7 +42,7 @@ std::string received_text(const Task& task) {
   nlohmann::json received = {{"notes", task.notes}};
   if (task.origin) received["student"] = task.origin->student;
   if (task.origin && task.origin->hides_student()) received["hides_student"] = true;
-  return dump_json(received, -1);
+  return dump_json(received, kOneLine, BadUtf8::kReplace);  // names of files, of any encoding
 }
 
 class Batch {

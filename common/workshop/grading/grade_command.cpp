@@ -67,7 +67,7 @@ int usual_jobs() { return std::max(1, static_cast<int>(std::thread::hardware_con
 // Builds the judges, banks, solutions and templates of all exercises in one go.
 void build_all(const Workspace& workspace, const std::vector<Exercise>& exercises) {
   std::cout << "building what is given for " << counted(exercises.size(), "exercise") << "\n" << std::flush;
-  std::vector<std::string> command = {"ninja", "-C", workspace.build.string()};
+  std::vector<std::string> command = exercise::ninja_in(workspace.build);
   for (const Exercise& exercise : exercises) {
     command.push_back(concat("exercise_", exercise.target_name()));
     command.push_back(concat("exercise_", exercise.target_name(), "_template"));

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <tuple>
 
 #include "base/error.hpp"
 #include "base/plain_text.hpp"
@@ -71,15 +72,35 @@ std::size_t place_of(const Row& header, const std::string& name) {
   return static_cast<std::size_t>(std::ranges::find(header, name) - header.begin());
 }
 
-// A number as Moodle and Canvas write it: "100.00" and "1,000.00", in some countries "100,00" and "1.000,00".
-std::optional<double> number_in(std::string text) {
-  const std::size_t last_sign = text.find_last_of(",.");
-  if (last_sign != std::string::npos) std::erase(text, text[last_sign] == ',' ? '.' : ',');
-  std::ranges::replace(text, ',', '.');
+// "1,000" and "1.000": 1000 in some countries, 1 with three decimals in others.
+bool has_two_readings(const std::string& text) {
+  const std::size_t sign = text.find_first_of(",.");
+  return sign != std::string::npos && sign > 0 && sign <= 3 && text.front() != '0' && text.size() == sign + 4 &&
+         text.find_first_of(",.", sign + 1) == std::string::npos;
+}
+
+// A maximum as Moodle and Canvas write it: "100.00" and "1,000.00", in some countries "100,00" and "1.000,00". Nothing:
+// there is none ("-", "(read only)", 0).
+std::optional<double> maximum_in(const std::string& cell) {
+  if (cell.find_first_of("0123456789") == std::string::npos) return std::nullopt;
+  const auto refuse = [&](const std::string& why) {
+    throw FormatError(concat("the maximum \"", plain_text(cell, 100, LineBreaks::kReplace), "\" ", why,
+                             ": write it without separators in the exported file, such as 1000 or 1.5"));
+  };
+  if (has_two_readings(cell)) refuse("can be read in two ways");
+  std::string text = cell;
+  const std::size_t last = text.find_last_of(",.");
+  if (last != std::string::npos) {
+    const bool is_alone = std::ranges::count(text, text[last]) == 1;
+    if (!is_alone && text.find(text[last] == ',' ? '.' : ',') != std::string::npos) refuse("is not a number of points");
+    const char decimal = is_alone ? text[last] : '\0';  // "1.000.000" has none
+    std::erase_if(text, [&](char letter) { return (letter == ',' || letter == '.') && letter != decimal; });
+    std::ranges::replace(text, ',', '.');
+  }
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  const bool is_number = end != text.c_str() && *end == '\0' && value > 0 && value < 1e9;
-  return is_number ? std::optional(value) : std::nullopt;
+  if (end == text.c_str() || *end != '\0' || !(value >= 0 && value < 1e9)) refuse("is not a number of points");
+  return value > 0 ? std::optional(value) : std::nullopt;
 }
 
 std::string digits_at_end(const std::string& text) {
@@ -185,13 +206,14 @@ MoodleWorksheet::MoodleWorksheet(const std::string& csv) : rows_(read_table(csv)
   name_ = optional("Full name");
   maximum_ = optional("Maximum grade");
   feedback_ = optional("Feedback comments");
+  for (std::size_t i = 1; i < rows_.size(); ++i) std::ignore = maximum_in(cell_of(rows_[i], maximum_));
 }
 
 std::string MoodleWorksheet::filled_row(const Row& row, const StudentGrade& grade) const {
   Row cells;
   for (std::size_t i = 0; i < rows_.front().size(); ++i) {
     if (i == points_)
-      cells.push_back(scaled(grade, number_in(cell_of(row, maximum_))));
+      cells.push_back(scaled(grade, maximum_in(cell_of(row, maximum_))));
     else if (i == feedback_)
       cells.push_back(feedback_of(grade));
     else if (i == identifier_ || i == name_ || i == maximum_ || i == modified_)
@@ -223,7 +245,10 @@ CanvasGradebook::CanvasGradebook(const std::string& csv, const std::string& colu
   column_ = assignment_column(header, section_ + 1, column);
   for (std::size_t i = 1; i < rows_.size() && possible_ == 0; ++i)
     if (cell_of(rows_[i], 0).find("Points Possible") != std::string::npos) possible_ = i;
+  std::ignore = maximum_in(possible_points());
 }
+
+std::string CanvasGradebook::possible_points() const { return possible_ > 0 ? cell_of(rows_[possible_], column_) : ""; }
 
 std::string CanvasGradebook::line_of(const Row& row, const std::string& points) const {
   Row cells(section_ + 2);
@@ -234,14 +259,12 @@ std::string CanvasGradebook::line_of(const Row& row, const std::string& points) 
 
 FilledGradebook CanvasGradebook::fill(const std::vector<PlatformGrade>& grades) const {
   FilledGradebook filled{.text = line_of(rows_.front(), rows_.front()[column_])};
-  const std::string possible = possible_ > 0 ? cell_of(rows_[possible_], column_) : "";
-  if (possible_ > 0) filled.text += line_of(rows_[possible_], possible);
+  const std::optional<double> maximum = maximum_in(possible_points());
+  if (possible_ > 0) filled.text += line_of(rows_[possible_], possible_points());
   match(
       grades, Platform::kCanvas, rows_, [&](const Row& row) { return cell_of(row, id_); },
       [&](const Row& row) { return id_ == 2 ? cell_of(row, 0) + cell_of(row, 1) : cell_of(row, 0); }, filled,
-      [&](const Row& row, const StudentGrade& grade) {
-        filled.text += line_of(row, scaled(grade, number_in(possible)));
-      });
+      [&](const Row& row, const StudentGrade& grade) { filled.text += line_of(row, scaled(grade, maximum)); });
   return filled;
 }
 

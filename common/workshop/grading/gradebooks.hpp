@@ -28,7 +28,8 @@ struct FilledGradebook {
 /// @source Moodle 5, mod/assign/feedback/offline/importgradeslib.php, init() and next().
 class MoodleWorksheet {
  public:
-  /// @param csv  The worksheet's text. @throws FormatError  A column is missing.
+  /// @param csv  The worksheet's text. @throws FormatError  A column is missing, or a maximum is not a number that
+  /// can be read in only one way.
   explicit MoodleWorksheet(const std::string& csv);
 
   /// Points are scaled to the row's "Maximum grade", if there is one. "Feedback comments" gets a sentence per exercise.
@@ -50,8 +51,8 @@ class MoodleWorksheet {
 class CanvasGradebook {
  public:
   /// @param csv  The exported gradebook's text. @param column  The assignment's column: its whole heading, or the
-  /// number in it. Empty: the only one that there is. @throws FormatError  It is no gradebook. @throws UsageError  No
-  /// such column, or more than one.
+  /// number in it. Empty: the only one that there is. @throws FormatError  It is no gradebook, or the maximum is
+  /// not a number that can be read in only one way. @throws UsageError  No such column, or more than one.
   CanvasGradebook(const std::string& csv, const std::string& column);
 
   /// Points are scaled to the assignment's "Points Possible". Grades of other platforms, and submissions that were not
@@ -59,6 +60,7 @@ class CanvasGradebook {
   [[nodiscard]] FilledGradebook fill(const std::vector<PlatformGrade>& grades) const;
 
  private:
+  [[nodiscard]] std::string possible_points() const;  // empty: the gradebook does not say
   [[nodiscard]] std::string line_of(const std::vector<std::string>& row, const std::string& points) const;
 
   std::vector<std::vector<std::string>> rows_;                    // with the header

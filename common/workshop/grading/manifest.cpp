@@ -12,7 +12,7 @@ std::string to_text(const Manifest& manifest) {
                                {"release", manifest.release.tag}, {"commit", manifest.release.commit},
                                {"exercises", manifest.exercises}, {"references", manifest.references},
                                {"files", manifest.digests}};
-  return dump_json(json, 1) + "\n";
+  return dump_json(json, 1, BadUtf8::kReplace) + "\n";
 }
 
 Manifest parse_manifest(const std::string& text) {

@@ -21,7 +21,7 @@ struct Manifest {
   std::map<std::string, std::string> digests;  ///< SHA-256 of each file, by path.
 };
 
-/// @throws nlohmann::json::type_error  The name is not UTF-8.
+/// As JSON. What is not UTF-8 in the student's name becomes U+FFFD: it may be git's user.name in any encoding.
 [[nodiscard]] std::string to_text(const Manifest& manifest);
 /// @throws FormatError  It is not a manifest of this version.
 [[nodiscard]] Manifest parse_manifest(const std::string& text);

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/sha256.hpp"
+#include "base/utf8.hpp"
 #include "exercise_tool/records.hpp"
 #include "exercise_tool/shell.hpp"
 #include "grading/archive.hpp"
@@ -123,8 +124,8 @@ int write_submission(const Options& options) {
   files[kManifestName] = to_text(manifest);
   write_zip(options.out, files);
   std::cout << "wrote " << options.out.string() << ": " << manifest.exercises.size()
-            << (manifest.exercises.size() == 1 ? " exercise of " : " exercises of ") << manifest.student << ", release "
-            << manifest.release.tag << "\n";
+            << (manifest.exercises.size() == 1 ? " exercise of " : " exercises of ") << printable(manifest.student)
+            << ", release " << manifest.release.tag << "\n";
   overview.print(manifest.exercises.size() == 1 ? "of this exercise" : concat("of these ", manifest.exercises.size()));
   return 0;
 }

@@ -1,6 +1,4 @@
 // release: makes the repository for students. A separate program, which only lecturers build.
-#include <unistd.h>
-
 #include <chrono>
 #include <ctime>
 #include <iomanip>
@@ -70,7 +68,7 @@ int report(const fs::path& folder, const std::vector<std::string>& problems, std
 
 int check(const Workspace& workspace, const fs::path& folder) {
   const Answers answers = answers_of(workspace.root, workspace.catalogue);
-  const Plan all = plan_release(workspace.root, lines_of(git(workspace.root, {"ls-files"})), {});
+  const Plan all = plan_release(workspace.root, tracked_files(workspace.root), {});
   return report(folder, check_release(folder, answers, all.shown), answers.size());
 }
 
@@ -98,15 +96,14 @@ struct Written {
 // Writes the files of a release into an empty folder, and its note.
 Written write_release(const Workspace& workspace, const Options& options, const ReleaseNote& note,
                       const fs::path& out) {
-  Plan plan = plan_release(workspace.root, lines_of(git(workspace.root, {"ls-files"})), words_of(note.exercises));
+  Plan plan = plan_release(workspace.root, tracked_files(workspace.root), words_of(note.exercises));
   Answers answers = answers_of(workspace.root, plan.exercises);
   std::cout << counted(plan.exercises.size(), "exercise") << ", " << counted(plan.files.size(), "file") << ", "
             << counted(plan.giveaways.size(), "source")
             << " left out as answers;\ncompiling these, judges and mistakes in build/" << options.preset
             << ": some minutes without a word" << std::endl;
   fs::create_directories(out);
-  const int jobs = options.jobs > 0 ? options.jobs : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-  write_prebuilt({workspace.root, options.preset, jobs}, plan, out / "prebuilt");
+  write_prebuilt({workspace.root, options.preset, options.jobs}, plan, out / "prebuilt");
   copy_files(workspace.root, plan, answers, out);
   write_file(out / "RELEASE", to_text(note));
   return {std::move(answers), std::move(plan)};
@@ -220,7 +217,7 @@ int main(int argc, char** argv) {
                  "Only these exercises or chapters, such as 00 01 02.1; left out: all")
       .without_default();
   app.add_option("--preset", options.preset, "CMake's preset for what is compiled");
-  app.add_option("--jobs", options.jobs, "Compilers at once; 0: one per processor");
+  app.add_option("--jobs", options.jobs, "Compilers at once; 0: as many as fit into memory");
   app.add_flag("--allow-dirty", options.is_dirty_allowed, "Also with changes that are not committed");
   app.add_option("--check", options.checked, "Only look for answers in this folder").type_name("DIR").without_default();
   return run_main(app, argc, argv, [&] {

@@ -70,7 +70,8 @@ void write_prebuilt(const PrebuiltOptions& options, const Plan& plan, const fs::
   run_or_fail({"cmake", "--preset", options.preset}, options.root, "configuring");
   const std::vector<Object> objects = objects_of(options.root, build, plan);
   const std::vector<std::string> programs = programs_of(plan);
-  std::vector<std::string> command = {"ninja", "-C", build.string(), "-j", std::to_string(options.jobs)};
+  std::vector<std::string> command = exercise::ninja_in(build);
+  if (options.jobs > 0) command.insert(command.end(), {"-j", std::to_string(options.jobs)});
   for (const Object& object : objects) command.push_back(object.path);
   command.insert(command.end(), programs.begin(), programs.end());
   run_or_fail(command, options.root, "compiling");

@@ -1,6 +1,7 @@
 #include "release/repository.hpp"
 
 #include <algorithm>
+#include <sstream>
 #include <vector>
 
 #include "base/error.hpp"
@@ -20,8 +21,9 @@ FinishedProcess try_git(const fs::path& folder, std::vector<std::string> words) 
 // The output without its last line break.
 std::string git(const fs::path& folder, const std::vector<std::string>& words) {
   FinishedProcess done = try_git(folder, words);
-  const std::string& command = words.front() == "-c" ? words[4] : words.front();
-  if (done.exit_code != 0) throw Error(concat("git ", command, " failed:\n", done.output, done.errors));
+  std::size_t command = 0;
+  while (words[command] == "-c") command += 2;
+  if (done.exit_code != 0) throw Error(concat("git ", words[command], " failed:\n", done.output, done.errors));
   if (done.output.ends_with('\n')) done.output.pop_back();
   return done.output;
 }
@@ -75,8 +77,15 @@ void require_own_state(const fs::path& repository, const ReleaseNote& note) {
 
 }  // namespace
 
+std::vector<std::string> tracked_files(const fs::path& course) {
+  std::istringstream names(git(course, {"ls-files", "-z"}));  // without -z it quotes names that are not ASCII
+  std::vector<std::string> files;
+  for (std::string name; std::getline(names, name, '\0');) files.push_back(name);
+  return files;
+}
+
 void require_committed(const fs::path& course) {
-  const std::string changed = git(course, {"status", "--porcelain", "--", ".", ":!work"});
+  const std::string changed = git(course, {"-c", "core.quotePath=false", "status", "--porcelain", "--", ".", ":!work"});
   if (changed.empty()) return;
   const auto others = std::ranges::count(changed, '\n');
   throw UsageError(concat("not committed: ", changed.substr(3, changed.find('\n') - 3),

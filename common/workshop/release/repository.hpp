@@ -3,10 +3,14 @@
 /// The git repository that students clone: its first commit, and corrections during the term, a commit each.
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "release/release_note.hpp"
 
 namespace lockstep::release {
+
+/// The files of a course that git tracks, relative to it, with names of any bytes. @throws Error  git fails.
+[[nodiscard]] std::vector<std::string> tracked_files(const std::filesystem::path& course);
 
 /// A release has the files of a commit, so there must be nothing else. work/ may be there: a lecturer who has tried
 /// exercises has one, and no release does.

@@ -40,7 +40,7 @@ fs::path destination(const DataOptions& options, const std::string& usual) {
 int fetch_text(const DataOptions& options) {
   const fs::path file = destination(options, options.task + ".txt");
   ::lockstep::data::fetch_tiny_shakespeare(file);
-  std::cout << file.string() << "\nTrain on it: ./lockstep train --data " << file.string() << "\n";
+  std::cout << file.string() << "\nTrain on it: " << tool_as_typed() << " train --data " << file.string() << "\n";
   return 0;
 }
 
@@ -55,7 +55,7 @@ int write_tokenizer(const DataOptions& options) {
   const auto tokenizer = ::lockstep::data::sentence_piece_tokenizer(model, name_of(options));
   const fs::path file = destination(options, "tokenizer.model");
   write_file(file, model);
-  std::cout << file.string() << ": " << tokenizer->description() << "\nTrain with it: ./lockstep train"
+  std::cout << file.string() << ": " << tokenizer->description() << "\nTrain with it: " << tool_as_typed() << " train"
             << (options.text.empty() ? "" : " --data " + options.text) << " --tokenizer " << file.string() << "\n";
   return 0;
 }
@@ -97,8 +97,9 @@ int write_tokens(const DataOptions& options) {
     tokenizer_option = (folder / "tokenizer.model").string();
     write_file(tokenizer_option, tokenizer->model());
   }
-  std::cout << "Train on them: ./lockstep train --data " << (folder / "training.bin").string() << " --validation-data "
-            << (folder / "validation.bin").string() << " --tokenizer " << tokenizer_option << "\n";
+  std::cout << "Train on them: " << tool_as_typed() << " train --data " << (folder / "training.bin").string()
+            << " --validation-data " << (folder / "validation.bin").string() << " --tokenizer " << tokenizer_option
+            << "\n";
   return 0;
 }
 
@@ -130,7 +131,7 @@ int data(const Arguments& arguments) {
   if (options.task == kTasks.front()) return fetch_text(options);
   throw UsageError(concat("no text or task called ", options.task, did_you_mean(options.task, kTasks),
                           " (there are tinyshakespeare, tokenizer and tokens; for a file of your own use ",
-                          "./lockstep train --data FILE)"));
+                          tool_as_typed(), " train --data FILE)"));
 }
 
 }  // namespace lockstep::tool

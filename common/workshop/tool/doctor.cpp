@@ -55,14 +55,14 @@ int doctor(const Arguments& arguments) {
       "lockstep doctor");
   app.add_flag("--test", is_test, "Train a tiny model as several ranks, with every backend, and compare");
   app.add_option("--num-processes,--num_processes,--nproc", ranks, "Ranks of the test");
-  app.add_option("--limit", limit_s, "Seconds that the test may take").check(positive_number());
-  app.footer(kFooter);
+  app.add_option("--limit", limit_s, "Seconds that the test may take").check(positive_seconds());
+  app.footer(as_typed(kFooter));
   if (const auto done = app.parse(arguments)) return *done;
   const int world_size = parse_rank_count(ranks, "--num-processes");
   const bool is_rank = launch::is_rank();
   if (!is_rank || is_first_rank()) print_report();
   if (!is_test) {
-    std::cout << "./lockstep doctor --test says whether this machine can train\n";
+    std::cout << as_typed("./lockstep doctor --test says whether this machine can train\n");
     return 0;
   }
   if (is_rank) join_self_test(limit_s);

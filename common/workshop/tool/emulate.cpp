@@ -35,10 +35,11 @@ int emulate(const Arguments& arguments) {
   const auto divider = std::find(arguments.begin(), arguments.end(), "--");
   Options options;
   CommandLine app(
-      "Runs a CUDA program on the CPU: an ordinary .cu file with kernels and a main(), no GPU and no nvcc needed.\n"
-      "With --check it says which accesses are wrong, and where: races, missing barriers, memory out of bounds or\n"
-      "never written. It tells whether a kernel is right and what it accesses; never how fast a GPU would run it.\n"
-      "  ./lockstep emulate [OPTIONS] my_kernel.cu [-- arguments of its main()]",
+      as_typed(
+          "Runs a CUDA program on the CPU: an ordinary .cu file with kernels and a main(), no GPU and no nvcc needed.\n"
+          "With --check it says which accesses are wrong, and where: races, missing barriers, memory out of bounds or\n"
+          "never written. It tells whether a kernel is right and what it accesses; never how fast a GPU would run it.\n"
+          "  ./lockstep emulate [OPTIONS] my_kernel.cu [-- arguments of its main()]"),
       "lockstep emulate");
   app.add_option("file", options.source, "A CUDA source").required();
   app.add_flag("--check", options.is_checked, "Examine every memory access, and report faults (exit status 86)");

@@ -100,7 +100,7 @@ Fact memory() {
 Fact cores() {
   const launch::Cores usable = launch::usable_cores();
   return {"cores",
-          concat(usable.physical, " usable, ", usable.logical, " hardware threads; ./lockstep train uses ",
+          concat(usable.physical, " usable, ", usable.logical, " hardware threads; ", tool_as_typed(), " train uses ",
                  counted(suitable_rank_count(), "rank")),
           ""};
 }
@@ -183,12 +183,12 @@ std::string find_in_path(const std::string& name) {
 
 FactGroup programs() {
   FactGroup group{"programs", {}};
-  const std::array<std::pair<const char*, const char*>, 6> wanted = {
+  const std::array<std::pair<const char*, std::string>, 6> wanted = {
       {{"cmake", "needed to build"},
        {"ninja", "needed to build"},
        {"ccache", "makes later builds faster"},
        {"clang-format", "needed only to format changed code"},
-       {"curl", "needed only for ./lockstep data"},
+       {"curl", as_typed("needed only for ./lockstep data")},
        {"nvcc", "needed only for NVIDIA devices"}}};
   for (const auto& [name, use] : wanted) {
     const std::string path = find_in_path(name);

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/nearest_match.hpp"
 #include "base/process.hpp"
+#include "base/replace.hpp"
 #include "launch/cores.hpp"
 
 namespace lockstep::tool {
@@ -62,6 +63,8 @@ Project find_project() {
 bool has_project() { return is_complete(likely_project()); }
 
 std::string tool_as_typed() { return has_project() ? "./lockstep" : "lockstep"; }
+
+std::string as_typed(const std::string& text) { return replaced(text, "./lockstep", tool_as_typed()); }
 
 fs::path find_program(const Project& project, const std::string& name) {
   const fs::path path = project.programs / name;

@@ -28,6 +28,9 @@ struct Project {
 /// How a user types the tool's name: "./lockstep" in the project's folder; "lockstep" if it is installed elsewhere.
 [[nodiscard]] std::string tool_as_typed();
 
+/// Help or advice that says "./lockstep", with tool_as_typed() in its place.
+[[nodiscard]] std::string as_typed(const std::string& text);
+
 /// Path of a chapter program.
 /// @throws UsageError  No such program; names the nearest one, or says how to build it.
 [[nodiscard]] std::filesystem::path find_program(const Project& project, const std::string& name);

@@ -101,9 +101,9 @@ Request parse(const Arguments& words) {
 }  // namespace
 
 int run_chapter(const Arguments& arguments) {
-  if (arguments.empty()) throw UsageError("which chapter? For example: ./lockstep run 01");
+  if (arguments.empty()) throw UsageError(as_typed("which chapter? For example: ./lockstep run 01"));
   if (arguments.front() == "--help" || arguments.front() == "-h") {
-    std::cout << kUsage;
+    std::cout << as_typed(kUsage);
     return 0;
   }
   const Project project = find_project();

@@ -130,7 +130,7 @@ std::string conclusion(int world_size, bool can_train, bool is_slow, double limi
   if (!can_train) return "This machine cannot train as it is: see the lines above.";
   if (is_slow)
     return concat("This machine is too slow, or too busy, to tell in ", with_digits(limit_s, 0),
-                  " s. Allow it more: ./lockstep doctor --test --limit ", with_digits(10 * limit_s, 0));
+                  " s. Allow it more: ", tool_as_typed(), " doctor --test --limit ", with_digits(10 * limit_s, 0));
   return concat("This machine can train: ", world_size, world_size == 1 ? " rank" : " ranks",
                 " give the losses of one, with every required backend.");
 }

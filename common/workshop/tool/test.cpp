@@ -9,10 +9,11 @@ namespace lockstep::tool {
 
 int test(const Arguments& arguments) {
   if (!arguments.empty() && (arguments.front() == "--help" || arguments.front() == "-h")) {
-    std::cout << "Usage: ./lockstep test [module or chapter] [-- ctest options]\n\n"
-                 "Builds and runs all tests, or those with one label:\n"
-                 "  ./lockstep test launch          the tests of common/ranks/launch\n"
-                 "  ./lockstep test -- -R reaper    those whose name matches\n";
+    std::cout << as_typed(
+        "Usage: ./lockstep test [module or chapter] [-- ctest options]\n\n"
+        "Builds and runs all tests, or those with one label:\n"
+        "  ./lockstep test launch          the tests of common/ranks/launch\n"
+        "  ./lockstep test -- -R reaper    those whose name matches\n");
     return 0;
   }
   const Project project = find_project();

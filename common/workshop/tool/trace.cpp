@@ -89,7 +89,7 @@ int trace(const Arguments& arguments) {
       .type_name("FOLDER")
       .without_default();
   if (const auto done = app.parse(arguments)) return *done;
-  if (last_failure == is_live) throw UsageError("which job? ./lockstep trace --live, or --last-failure");
+  if (last_failure == is_live) throw UsageError(as_typed("which job? ./lockstep trace --live, or --last-failure"));
   if (is_live && !export_folder.empty()) return export_records(live_folder(job), export_folder);
   if (is_live) return show_live(job, seconds, collectives, has_stacks);
   if (!job.empty() || has_stacks) throw UsageError("a job's name and --stacks go with --live");

@@ -146,20 +146,25 @@ TEST_CASE("a save that fails lets go of the tensors that it has not written", "[
   CHECK_THROWS_AS(saver.finish(), IoError);
 }
 
-// A disk that does not answer from the step "optimizer" on, until it is told to or kLimit has passed.
+// A disk that does not answer from the step "optimizer" of one save on, until it is told to or kLimit has passed.
 class HangingDisk {
  public:
-  [[nodiscard]] FolderOptions options() {
-    return {.on_save_step = [this](std::string_view step) {
-      if (step != "optimizer") return;
+  /// The first save hangs, or with `is_hanging` false none until hang().
+  explicit HangingDisk(bool is_hanging = true) : is_hanging_(is_hanging) {}
+  [[nodiscard]] FolderOptions options(FolderOptions others = {}) {
+    others.on_save_step = [this](std::string_view step) {
+      if (step != "optimizer" || !is_hanging_.exchange(false)) return;
       reached_.set_value();
       answered_.wait_for(kLimit);
-    }};
+    };
+    return others;
   }
+  void hang() { is_hanging_ = true; }
   void wait_until_reached() { reached_.get_future().wait_for(kLimit); }
   void answer() { gate_.set_value(); }
 
  private:
+  std::atomic<bool> is_hanging_;
   std::promise<void> reached_, gate_;
   std::shared_future<void> answered_ = gate_.get_future().share();
 };
@@ -308,24 +313,15 @@ TEST_CASE("after a disk that did not answer, what a resumed run has saved before
   CheckpointFolder before(root.path());
   const fs::path resumed_from = before.save(1, contents_of(1), state_of(1));
   (void)before.save(5, contents_of(5), state_of(5));  // given up
-  std::promise<void> gate;
-  const std::shared_future<void> answered = gate.get_future().share();
-  std::atomic<bool> is_hanging = false;
-  Saver saver(root.path(),
-              {.keep_last = 10,
-               .resumed_from = resumed_from,
-               .on_save_step =
-                   [answered, &is_hanging](std::string_view step) {
-                     if (is_hanging && step == "optimizer") answered.wait_for(kLimit);
-                   }},
-              SaveMode::kBackground, std::chrono::seconds(2));
+  HangingDisk disk(false);
+  Saver saver(root.path(), disk.options({.keep_last = 10, .resumed_from = resumed_from}), SaveMode::kBackground,
+              std::chrono::seconds(2));
   saver.save(2, contents_of(2), state_of(2));
   saver.finish();
-  is_hanging = true;
+  disk.hang();
   saver.save(3, contents_of(3), state_of(3));
   CHECK_THROWS_AS(saver.finish(), TimeoutError);
-  is_hanging = false;
-  gate.set_value();
+  disk.answer();
   const auto begin = std::chrono::steady_clock::now();
   const fs::path left = root / ".incomplete_step_00000003";
   while (fs::exists(left) && std::chrono::steady_clock::now() - begin < kLimit) std::this_thread::yield();

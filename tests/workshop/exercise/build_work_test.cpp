@@ -1,6 +1,10 @@
 // How `./lockstep run NN --mine` builds a learner's files into a trainer: with the build's own commands.
 #include "exercise_tool/build_work.hpp"
 
+#include <cstdlib>
+
+#include "base/error.hpp"
+#include "exercise_tool/shell.hpp"
 #include "support/catch.hpp"
 
 using namespace lockstep;
@@ -40,4 +44,17 @@ TEST_CASE("a source that the compiler quotes cannot control the terminal", "[exe
   const Workspace course{.root = "/course", .build = "/course/build/cpu", .catalogue = {}};
   CHECK(as_learner_knows(course, "/course/work/a.cpp:1:2: error: #error \x1b[2Jpassed\n  1 |\t\u2018x\u2019\n") ==
         "work/a.cpp:1:2: error: #error ?[2Jpassed\n  1 |\t\u2018x\u2019\n");
+}
+
+TEST_CASE("what the tools build takes no more compilers at once than the script found memory for", "[exercise]") {
+  const char* given = std::getenv("LOCKSTEP_JOBS");
+  const std::string kept = given == nullptr ? "" : given;
+  const std::vector<std::string> plain = {"ninja", "-C", "/course/build"};
+  ::unsetenv("LOCKSTEP_JOBS");
+  CHECK(ninja_in("/course/build") == plain);
+  ::setenv("LOCKSTEP_JOBS", "3", 1);
+  CHECK(ninja_in("/course/build") == std::vector<std::string>{"ninja", "-C", "/course/build", "-j", "3"});
+  ::setenv("LOCKSTEP_JOBS", "0", 1);
+  CHECK_THROWS_AS(ninja_in("/course/build"), FormatError);
+  ::setenv("LOCKSTEP_JOBS", kept.c_str(), 1);
 }

@@ -98,11 +98,32 @@ TEST_CASE("a gradebook with semicolons and commas in numbers is read, too", "[gr
 }
 
 TEST_CASE("a maximum of a thousand points is read in every country's way", "[grading]") {
-  const std::string possible = GENERATE("1000", "1000.00", "1000,00", "\"1,000.00\"", "\"1.000,00\"");
+  const std::string possible = GENERATE("1000", "1000.00", "1000,00", "\"1,000.00\"", "\"1.000,00\"", "1000.000");
   INFO(possible);
   const std::string gradebook = "Student\tID\tSection\tLab (7)\nPoints Possible\t\t\t" + possible + "\nA, B\t1\tx\t\n";
   CHECK_THAT(CanvasGradebook(gradebook, "").fill({graded("ab_1_2_x.zip")}).text,
              ContainsSubstring("\"A, B\",1,x,700.00\n"));
+}
+
+TEST_CASE("a maximum that can be read in two ways, or not at all, is refused before the grades are filled in",
+          "[grading]") {
+  const auto canvas = [](const std::string& possible) {
+    return CanvasGradebook("Student,ID,Section,Lab (7)\nPoints Possible,,,\"" + possible + "\"\n\"A, B\",1,x,\n", "");
+  };
+  for (const char* two : {"1,000", "1.000", "12,500"})
+    CHECK_THROWS_WITH(canvas(two),
+                      ContainsSubstring(std::string("the maximum \"") + two + "\" can be read in two ways"));
+  for (const char* no_number : {"1 000", "-5", "1.000,0.0", "60 points", "1e300"})
+    CHECK_THROWS_WITH(canvas(no_number), ContainsSubstring("is not a number of points"));
+  CHECK_THROWS_AS(MoodleWorksheet("Identifier,Grade,Maximum grade,Last modified (grade)\nP 11,,\"1,000\",-\n"),
+                  FormatError);
+  const auto points_of = [&](const std::string& possible) {
+    const std::string text = canvas(possible).fill({graded("ab_1_2_x.zip")}).text;
+    return text.substr(text.rfind(',') + 1);
+  };
+  CHECK(points_of("1,000,000") == "700000.00\n");
+  CHECK(points_of("0,500") == "0.35\n");
+  for (const char* none : {"", "-", "(read only)", "0", "0.00"}) CHECK(points_of(none) == "7.00\n");
 }
 
 TEST_CASE("a Canvas column must be one of the gradebook's assignments", "[grading]") {

@@ -15,6 +15,7 @@
 #include "grading/settings.hpp"
 #include "grading/student_files.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -62,11 +63,11 @@ class Project {
     return finished.out;
   }
   std::string submit() const { return run({"lockstep_grade", "submit", "--student", "Ada", "--out", zip().string()}); }
-  [[nodiscard]] std::vector<std::string> references() const {
-    return parse_manifest(read_submission(zip(), [](const std::string& path) { return path == kManifestName; })
-                              .files.at(kManifestName))
-        .references;
+  [[nodiscard]] Manifest manifest() const {
+    return parse_manifest(
+        read_submission(zip(), [](const std::string& path) { return path == kManifestName; }).files.at(kManifestName));
   }
+  [[nodiscard]] std::vector<std::string> references() const { return manifest().references; }
   [[nodiscard]] StudentGrade grade() const {
     Settings settings;
     settings.exercises = {"02.1"};
@@ -166,6 +167,23 @@ TEST_CASE("submit says which exercises pass, of the files as they are", "[gradin
   remember("passed", true);
   write_file(project.mine(), "two");  // the submission differs from the version that passed
   CHECK_THAT(project.submit(), ContainsSubstring("not checked   02.1"));
+}
+
+TEST_CASE("submit takes a name from git that is not UTF-8", "[grading]") {
+  if (test::run_program({"git", "--version"}).exit_code != 0) test::skip("git is not installed");
+  const Project project;
+  fs::create_directories(project.mine().parent_path());
+  write_file(project.mine(), "one");
+  const test::Finished finished =
+      test::run_program({test::built_program("lockstep_grade"), "submit", "--out", project.zip().string()},
+                        {{"LOCKSTEP_ROOT", project.root().string()},
+                         {"GIT_CONFIG_COUNT", "1"},
+                         {"GIT_CONFIG_KEY_0", "user.name"},
+                         {"GIT_CONFIG_VALUE_0", "J\xfcrgen"}});
+  INFO(finished.err);
+  REQUIRE(finished.exit_code == 0);
+  CHECK_THAT(finished.out, ContainsSubstring("1 exercise of J\\xfcrgen"));
+  CHECK(project.manifest().student == "J\xef\xbf\xbdrgen");
 }
 
 TEST_CASE("use-reference is remembered while its file is changed, and forgotten where one begins anew", "[grading]") {

@@ -1,13 +1,12 @@
 // A tree's release of the course: from its file RELEASE, otherwise from git's tags.
 #include "grading/release.hpp"
 
-#include <cstdlib>
-
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/traced_git.hpp"
 
 namespace lockstep::grading {
 namespace {
@@ -29,15 +28,6 @@ void make_repository(const test::TemporaryFolder& folder, const std::vector<std:
   git(folder, {"commit", "--quiet", "--allow-empty", "--message", "first"});
   for (const std::string& tag : tags) git(folder, {"tag", tag});
 }
-
-// Makes git write to standard error, as its warnings do.
-class TracedGit {
- public:
-  TracedGit() { ::setenv("GIT_TRACE", "1", 1); }
-  TracedGit(const TracedGit&) = delete;
-  TracedGit& operator=(const TracedGit&) = delete;
-  ~TracedGit() { ::unsetenv("GIT_TRACE"); }
-};
 
 }  // namespace
 
@@ -90,7 +80,7 @@ TEST_CASE("what git warns of is not taken for a release", "[grading]") {
   make_repository(tagged, {"release-2027-spring"});
   make_repository(plain, {});
   const Release quiet = release_of(tagged.path());
-  const TracedGit traced;
+  const test::TracedGit traced;
   CHECK(release_of(tagged.path()).tag == "release-2027-spring");
   CHECK(release_of(tagged.path()).commit == quiet.commit);
   CHECK(release_of(plain.path()).tag == "untagged");

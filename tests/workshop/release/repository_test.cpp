@@ -1,7 +1,7 @@
 // A release, a student's clone of it with work in it, and corrections during the term.
 #include "release/repository.hpp"
 
-#include <cstdlib>
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -11,6 +11,7 @@
 #include "support/skip.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/traced_git.hpp"
 
 using namespace lockstep;
 using namespace lockstep::release;
@@ -95,15 +96,6 @@ class Term {
       .name = "ppc-2026", .commit = kCommit, .date = "2026-10-01", .system = "debian 12 x86_64", .key = ""};
 };
 
-// Makes git write to standard error, as its warnings do.
-class TracedGit {
- public:
-  TracedGit() { ::setenv("GIT_TRACE", "1", 1); }
-  TracedGit(const TracedGit&) = delete;
-  TracedGit& operator=(const TracedGit&) = delete;
-  ~TracedGit() { ::unsetenv("GIT_TRACE"); }
-};
-
 }  // namespace
 
 TEST_CASE("RELEASE comes back as it was written, with the number of its correction", "[release]") {
@@ -151,7 +143,7 @@ TEST_CASE("students pull a correction into a copy with their work in it", "[rele
 }
 
 TEST_CASE("what git warns of is neither a change nor a commit", "[release]") {
-  const TracedGit traced;
+  const test::TracedGit traced;
   Term term;
   CHECK_NOTHROW(require_committed(term.release()));
   CHECK(term.correct().tag() == "release-ppc-2026.1");
@@ -190,6 +182,19 @@ TEST_CASE("a release is made of what is committed, and the lecturer's own work/ 
   CHECK_THROWS_WITH(require_committed(term.release()), ContainsSubstring("not committed: docs/lesson.md. Commit"));
   put(term.release() / "docs/new.md", "new\n");
   CHECK_THROWS_WITH(require_committed(term.release()), ContainsSubstring("docs/lesson.md and 1 more (git status)"));
+}
+
+TEST_CASE("files with any names are released, and named as they are", "[release]") {
+  const Term term;
+  const std::string name = "docs/\xc3\xbc \"bung\".md";
+  put(term.release() / name, "text\n");
+  CHECK_THROWS_WITH(require_committed(term.release()), ContainsSubstring("\xc3\xbc"));
+  git_output(term.release(), {"add", "--all"});
+  git_output(term.release(), {"commit", "--quiet", "--message", "a page"});
+  const std::vector<std::string> files = tracked_files(term.release());
+  CHECK(std::ranges::find(files, name) != files.end());
+  CHECK(std::ranges::find(files, "docs/lesson.md") != files.end());
+  CHECK(std::ranges::find(files, "") == files.end());
 }
 
 TEST_CASE("a correction that changes nothing is refused, and leaves the release as it was", "[release]") {

@@ -108,5 +108,6 @@ TEST_CASE("doctor refuses what it does not know", "[tool][doctor]") {
   const Finished ranks = doctor({"--test", "--num-processes", "many"});
   CHECK(ranks.exit_code == 2);
   CHECK(doctor({"--test", "--limit", "0"}).exit_code == 2);
+  CHECK(doctor({"--test", "--limit", "1e30"}).exit_code == 2);
   CHECK_THAT(ranks.err, ContainsSubstring("--num-processes is many"));
 }

@@ -85,6 +85,7 @@ TEST_CASE("estimate answers wrong input with what would be right", "[tool][estim
                          {{"tiny", "--pipeline", "64"}, "--pipeline 64: tiny has only"},
                          {{"tiny", "--zero", "2", "--tensor", "2"}, "take --zero 1"},
                          {{"tiny", "--sequence-parallel"}, "add --tensor 2"},
+                         {{"tiny", "--last-stage-blocks", "1"}, "add --pipeline 2"},
                          {{"tiny", "--batch-size", "0"}, "--batch-size"}}) {
     const Finished finished = estimate(wrong.words);
     INFO(finished.err);

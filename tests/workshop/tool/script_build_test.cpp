@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 #include "support/subprocess.hpp"
@@ -51,6 +52,12 @@ class StandInCourse {
   [[nodiscard]] Finished build_on_terminal(const std::string& kind) const {
     const std::string command = "'" + (course() / "lockstep").string() + "' --no-install doctor";
     return finish({"script", "--quiet", "--return", "--command", command, "/dev/null"}, kind);
+  }
+
+  /// `./lockstep release` with these options.
+  [[nodiscard]] Finished release(std::vector<std::string> options) const {
+    options.insert(options.begin(), {(course() / "lockstep").string(), "--no-install", "release"});
+    return finish(options);
   }
 
   /// The calls since the last take_calls().
@@ -148,4 +155,66 @@ TEST_CASE("a build uses the machine's cores, however many threads the programs a
   CHECK(stand_ins.build_in(stand_ins.course()).exit_code == 0);
   std::ifstream file(asked);
   CHECK(std::string{std::istreambuf_iterator<char>(file), {}} == "threads: .\n");
+}
+
+// The copy of the script reads the kernel's files from folders of the test.
+TEST_CASE("a build has no more compilers at once than the limits of control groups allow", "[tool]") {
+  const StandInCourse stand_ins;
+  const fs::path kernel = stand_ins.course().parent_path();
+  stand_ins.write("bin/nproc", "#!/bin/sh\necho 16\n");
+  std::string script = lockstep::read_file(stand_ins.course() / "lockstep");
+  for (const char* path : {"/sys/fs/cgroup", "/proc/self/cgroup", "/proc/meminfo"}) {
+    const std::string wanted = path;
+    std::size_t at = script.find(wanted);
+    REQUIRE(at != std::string::npos);
+    for (; at != std::string::npos; at = script.find(wanted, at + kernel.string().size() + wanted.size()))
+      script.insert(at, kernel.string());
+  }
+  lockstep::write_file(stand_ins.course() / "lockstep", script);
+  stand_ins.write("proc/meminfo", "MemTotal: 64000000 kB\nMemAvailable: 48000000 kB\n");
+  const auto jobs = [&](const std::string& own_groups) {
+    stand_ins.write("proc/self/cgroup", own_groups);
+    CHECK(stand_ins.build_in(stand_ins.course()).exit_code == 0);
+    const std::string calls = stand_ins.take_calls();
+    const std::size_t at = calls.find(" -j ");
+    return at == std::string::npos ? calls : calls.substr(at + 4, calls.find(' ', at + 4) - at - 4);
+  };
+  CHECK(jobs("") == "16");
+  CHECK(jobs("0::/none/here\n") == "16");
+  const std::string gib = "000000000\n";
+  stand_ins.write("sys/fs/cgroup/memory.max", "max\n");
+  stand_ins.write("sys/fs/cgroup/memory.current", "1" + gib);
+  CHECK(jobs("0::/\n") == "16");
+  // 20 GB of 24 are taken, 3 of them by files that the kernel can drop.
+  stand_ins.write("sys/fs/cgroup/a/memory.max", "24" + gib);
+  stand_ins.write("sys/fs/cgroup/a/memory.current", "20" + gib);
+  stand_ins.write("sys/fs/cgroup/a/memory.stat", "anon 1\ninactive_file 2" + gib + "active_file 1" + gib);
+  CHECK(jobs("0::/a\n") == "4");
+  stand_ins.write("sys/fs/cgroup/a/b c/memory.max", "8" + gib);
+  stand_ins.write("sys/fs/cgroup/a/b c/memory.current", "0\n");
+  CHECK(jobs("0::/a/b c\n") == "4");  // the parent's limit
+  stand_ins.write("sys/fs/cgroup/a/b c/memory.max", "2" + gib);
+  CHECK(jobs("0::/a/b c\n") == "1");
+  stand_ins.write("sys/fs/cgroup/a/b c/memory.max", "1" + gib);
+  CHECK(jobs("0::/a/b c\n") == "1");  // never none
+  stand_ins.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  stand_ins.write("sys/fs/cgroup/memory/memory.usage_in_bytes", "1" + gib);
+  CHECK(jobs("5:cpu,cpuacct:/a\n4:memory:/x\n0::/\n") == "16");
+  stand_ins.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "6" + gib);
+  stand_ins.write("sys/fs/cgroup/memory/memory.stat",
+                  "inactive_file 1" + gib + "total_inactive_file 1" + gib + "total_active_file 0\n");
+  CHECK(jobs("5:cpu,cpuacct:/a\n4:memory:/x\n0::/\n") == "3");
+}
+
+TEST_CASE("a release is refused at once on processors that it is not compiled for", "[tool]") {
+  const StandInCourse stand_ins;
+  stand_ins.write("course/build/cpu/bin/lockstep_make_release", "#!/bin/sh\necho made\n");
+  stand_ins.write("bin/uname", "#!/bin/sh\necho aarch64\n");
+  const Finished refused = stand_ins.release({"--class", "c", "--out", "o"});
+  CHECK(refused.exit_code == 1);
+  CHECK_THAT(refused.err, ContainsSubstring("this machine has aarch64: make it on an x86-64 machine"));
+  CHECK(!fs::exists(stand_ins.course() / "build/cpu/build.ninja"));
+  CHECK(stand_ins.release({"--check", "o"}).out == "made\n");
+  stand_ins.write("bin/uname", "#!/bin/sh\necho x86_64\n");
+  CHECK(stand_ins.release({"--class", "c", "--out", "o"}).out == "made\n");
 }

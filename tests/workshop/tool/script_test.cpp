@@ -155,6 +155,33 @@ TEST_CASE("the script answers at once, without a build: help, its version, and a
   CHECK_FALSE(fs::exists(fs::path(LOCKSTEP_SOURCE_DIR) / "build" / "not-built"));
 }
 
+// Ctrl-C signals the terminal's foreground group of processes. The script gets one of its own here, which does not
+// ignore SIGINT as a shell's background does.
+TEST_CASE("Ctrl-C ends the sanitizers' tests of continuous integration with the script", "[tool]") {
+  const std::string ci = std::string(LOCKSTEP_SOURCE_DIR) + "/.ci/run";
+  const lockstep::test::TemporaryFolder folder;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    fs::create_directories((folder / name).parent_path());
+    std::ofstream(folder / name) << text;
+    fs::permissions(folder / name, fs::perms::owner_all);
+  };
+  write("bin/cmake", "#!/bin/sh\n");
+  write("build/asan/tests/slow_test", "#!/bin/sh\n: >started\nsleep 10\n: >lasted\n");
+  write("script", "set -euo pipefail\nroot=$PWD scratch=$PWD\n. ./function\nsanitized asan slow_test 2>&1 | tee log\n");
+  const std::string path = (folder / "bin").string() + ":" + std::getenv("PATH");
+  const Finished script = run_program({"sh", "-c",
+                                       "cd \"$1\" && sed -n '/^sanitized() /,/^}/p' \"$2\" >function || exit\n"
+                                       "env --default-signal=INT setsid bash script &\n"
+                                       "until [ -e started ]; do sleep 0.1; done\n"
+                                       "kill -INT -- -$!\n"
+                                       "wait $!",
+                                       "sh", folder.path().string(), ci},
+                                      {{"PATH", path}});
+  INFO(script.out << script.err);
+  CHECK(script.exit_code != 0);
+  CHECK_FALSE(fs::exists(folder / "lasted"));
+}
+
 // Stand-ins take the places of cmake, of ninja, which says what it was asked for, and of the tool.
 TEST_CASE("run and emulate build what they run, and no other program", "[tool]") {
   const lockstep::test::TemporaryFolder folder;

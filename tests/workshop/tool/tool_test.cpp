@@ -42,8 +42,24 @@ TEST_CASE("help lists every command", "[tool]") {
 
 TEST_CASE("an installed tool calls itself as it is typed, without ./", "[tool]") {
   const lockstep::test::TemporaryFolder elsewhere;  // not the project's
+  const std::filesystem::path text = elsewhere / "text.txt";
+  lockstep::write_file(text, "A text of some words, to train on and to validate with.\n");
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {}, {"--help"}, {"launch", "--help"}, {"launch", "--nproc", "2"}, {"config", "--help"}, {"xyzzy"}}) {
+           {},
+           {"--help"},
+           {"launch", "--help"},
+           {"launch", "--nproc", "2"},
+           {"config", "--help"},
+           {"xyzzy"},
+           {"doctor"},
+           {"doctor", "--help"},
+           {"emulate", "--help"},
+           {"run"},
+           {"run", "--help"},
+           {"test", "--help"},
+           {"trace"},
+           {"data", "xyzzy"},
+           {"data", "tokens", "--tokenizer", "bytes", "--out", (elsewhere / "tokens").string(), text.string()}}) {
     std::vector<std::string> command = words;
     command.insert(command.begin(), built_program("lockstep"));
     const Finished installed = lockstep::test::run_program(command, {{"LOCKSTEP_ROOT", elsewhere.path().string()}});

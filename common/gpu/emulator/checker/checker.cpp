@@ -1,5 +1,6 @@
 #include "emulator/checker/checker.hpp"
 
+#include <cstring>
 #include <iostream>
 #include <optional>
 #include <string_view>
@@ -152,8 +153,8 @@ void Checker::barrier_passed() {
 void Checker::warp_met(std::uint32_t warp, std::uint32_t mask) { order_.warp_met(warp, mask); }
 void Checker::fence(bool is_whole_device) { order_.fence(current_thread()->linear, is_whole_device); }
 
-void Checker::atomic(const void* address, std::size_t bytes, SourcePlace place) {
-  check_atomic(address, bytes, false, kAtomic | kWrite, names_.site_of(place));
+void Checker::atomic(const void* address, std::size_t bytes, const void* expected, SourcePlace place) {
+  check_atomic(address, bytes, false, kAtomic | kWrite, names_.site_of(place), expected);
 }
 
 void Checker::access(const void* address, std::size_t bytes, bool is_write, SourcePlace place) {
@@ -219,9 +220,22 @@ void Checker::check_unfinished_sum(const ThreadState& thread, const void* addres
   FindingLog::instance().add(finding);
 }
 
-void Checker::check_atomic(const void* address, std::size_t bytes, bool releases, std::uint64_t flags, Site site) {
+// False for an address at which nothing may be read.
+bool Checker::differs(const void* address, std::size_t bytes, const void* expected, const ThreadState& thread) {
+  const Target target = memory_.find(address, thread, false);
+  if (target.space == Space::kHost) return false;
+  if (target.space != Space::kUnwatched && !memory_.is_allocated(target, address, bytes)) return false;
+  return std::memcmp(address, expected, bytes) != 0;
+}
+
+void Checker::check_atomic(const void* address, std::size_t bytes, bool releases, std::uint64_t flags, Site site,
+                           const void* expected) {
   const ThreadState* const thread = current_thread();
   if (thread == nullptr) return;
+  if (expected != nullptr && differs(address, bytes, expected, *thread)) {
+    flags &= ~std::uint64_t{kWrite};
+    releases = false;
+  }
   if (releases) order_.fence(thread->linear, true);
   order_.atomic(thread->linear, address);
   if (order_.has_device_fence(thread->linear)) flags |= kReleased;

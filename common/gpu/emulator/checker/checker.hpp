@@ -37,7 +37,7 @@ class Checker final : public Observer {
   void barrier_passed() override;
   void warp_met(std::uint32_t warp, std::uint32_t mask) override;
   void fence(bool is_whole_device) override;
-  void atomic(const void* address, std::size_t bytes, SourcePlace place) override;
+  void atomic(const void* address, std::size_t bytes, const void* expected, SourcePlace place) override;
   void access(const void* address, std::size_t bytes, bool is_write, SourcePlace place) override;
   void copy_async_issued(void* to, const void* from, std::size_t bytes, SourcePlace place) override;
   void copy_async_landed(void* to, const void* from, std::size_t bytes, std::size_t read_bytes,
@@ -52,8 +52,9 @@ class Checker final : public Observer {
   /// An access of the current thread. @param flags  AccessFlags. @param site  Place of the access.
   void check(const void* address, std::size_t bytes, std::uint64_t flags, Site site);
   /// An atomic of the current thread, from a compiler hook. @param releases  Its memory order publishes earlier
-  /// accesses.
-  void check_atomic(const void* address, std::size_t bytes, bool releases, std::uint64_t flags, Site site);
+  /// accesses. @param expected  Of a compare-and-swap: without these bytes it only reads. Else null.
+  void check_atomic(const void* address, std::size_t bytes, bool releases, std::uint64_t flags, Site site,
+                    const void* expected = nullptr);
   /// A compiler's own check (-fsanitize=bounds,alignment,signed-integer-overflow) failed. Its consequences
   /// are not reported: the access on the same line, or, after an overflow, the thread's accesses to wrong addresses.
   void compiler_found(FindingKind kind, const char* action, FindingPlace place, const std::string& detail);
@@ -85,6 +86,7 @@ class Checker final : public Observer {
   Checker() = default;
   void start_over();
   void stop_if_exhausted();
+  [[nodiscard]] bool differs(const void* address, std::size_t bytes, const void* expected, const ThreadState& thread);
   void check_unfinished_sum(const ThreadState& thread, const void* address, std::uint64_t flags, Site site);
 
   std::recursive_mutex mutex_;

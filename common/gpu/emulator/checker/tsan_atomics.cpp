@@ -19,19 +19,22 @@ __extension__ using Wide = __int128;
 bool releases(int order) { return order >= __ATOMIC_RELEASE; }
 
 [[gnu::always_inline]] inline void note(const volatile void* address, std::size_t bytes, int order, std::uint64_t flags,
-                                        void* caller) {
+                                        void* caller, const void* expected = nullptr) {
   Checker* const checker = Checker::running;
   // CUDA has no one-byte atomics. Such a load comes from the compiler: it tests if a __shared__ array of objects, which
   // is a static variable here, has been constructed.
   if (checker == nullptr || (bytes == 1 && (flags & kWrite) == 0)) return;
   const bool is_release = (flags & kWrite) != 0 && releases(order);
-  checker->check_atomic(const_cast<const void*>(address), bytes, is_release, flags, reinterpret_cast<Site>(caller));
+  checker->check_atomic(const_cast<const void*>(address), bytes, is_release, flags, reinterpret_cast<Site>(caller),
+                        expected);
 }
 
 }  // namespace
 
 #define LOCKSTEP_HOOK(type) extern "C" LOCKSTEP_EMULATOR_API type
 #define LOCKSTEP_NOTE(flags) note(p, sizeof *p, order, kAtomic | (flags), __builtin_return_address(0))
+#define LOCKSTEP_NOTE_EXCHANGE(expected) \
+  note(p, sizeof *p, order, kAtomic | kWrite, __builtin_return_address(0), expected)
 #define LOCKSTEP_FETCH_HOOK(bits, type, operation)                                                       \
   LOCKSTEP_HOOK(type) __tsan_atomic##bits##_fetch_##operation(volatile type* p, type value, int order) { \
     LOCKSTEP_NOTE(kWrite);                                                                               \
@@ -40,7 +43,7 @@ bool releases(int order) { return order >= __ATOMIC_RELEASE; }
 #define LOCKSTEP_EXCHANGE_HOOK(bits, type, strength, is_weak)                                                         \
   LOCKSTEP_HOOK(int)                                                                                                  \
   __tsan_atomic##bits##_compare_exchange_##strength(volatile type* p, type* expected, type desired, int order, int) { \
-    LOCKSTEP_NOTE(kWrite);                                                                                            \
+    LOCKSTEP_NOTE_EXCHANGE(expected);                                                                                 \
     return __atomic_compare_exchange_n(p, expected, desired, is_weak, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) ? 1 : 0;    \
   }
 #define LOCKSTEP_ATOMIC_HOOKS(bits, type)                                                                     \
@@ -66,7 +69,7 @@ bool releases(int order) { return order >= __ATOMIC_RELEASE; }
   LOCKSTEP_EXCHANGE_HOOK(bits, type, weak, true)                                                              \
   LOCKSTEP_HOOK(type)                                                                                         \
   __tsan_atomic##bits##_compare_exchange_val(volatile type* p, type expected, type desired, int order, int) { \
-    LOCKSTEP_NOTE(kWrite);                                                                                    \
+    LOCKSTEP_NOTE_EXCHANGE(&expected);                                                                        \
     __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);            \
     return expected;                                                                                          \
   }
@@ -127,13 +130,13 @@ LOCKSTEP_HOOK(void) __tsan_atomic128_store(volatile Wide* p, Wide value, int ord
 }
 LOCKSTEP_HOOK(Wide)
 __tsan_atomic128_compare_exchange_val(volatile Wide* p, Wide expected, Wide desired, int order, int) {
-  LOCKSTEP_NOTE(kWrite);
+  LOCKSTEP_NOTE_EXCHANGE(&expected);
   return change_wide(p, [&](Wide old) { return old == expected ? desired : old; });
 }
 #define LOCKSTEP_WIDE_EXCHANGE_HOOK(strength)                                                                    \
   LOCKSTEP_HOOK(int)                                                                                             \
   __tsan_atomic128_compare_exchange_##strength(volatile Wide* p, Wide* expected, Wide desired, int order, int) { \
-    LOCKSTEP_NOTE(kWrite);                                                                                       \
+    LOCKSTEP_NOTE_EXCHANGE(expected);                                                                            \
     const Wide wanted = *expected;                                                                               \
     *expected = change_wide(p, [&](Wide old) { return old == wanted ? desired : old; });                         \
     return *expected == wanted ? 1 : 0;                                                                          \

@@ -16,8 +16,9 @@ using lockstep::emulator::BlockRunner;
 using lockstep::emulator::SourcePlace;
 
 /// Checks the address, informs the checker, and lets others run now and then (a thread may wait for a lock).
+/// @param expected  Of a compare-and-swap, else null.
 template <typename T>
-void begin_atomic(T* address, SourcePlace at) {
+void begin_atomic(T* address, const T* expected, SourcePlace at) {
   if (lockstep::emulator::current_thread() == nullptr) return;  // host code may call the same functions
   BlockRunner& runner = BlockRunner::instance();
   if (reinterpret_cast<std::uintptr_t>(address) % sizeof(T) != 0) {
@@ -30,12 +31,12 @@ void begin_atomic(T* address, SourcePlace at) {
   }
   runner.note_possible_spin();
   if (lockstep::emulator::Observer* const observer = runner.kernel().observer())
-    observer->atomic(address, sizeof(T), at);
+    observer->atomic(address, sizeof(T), expected, at);
 }
 
 template <typename T, typename Next>
-T apply(T* address, SourcePlace at, Next next) {
-  begin_atomic(address, at);
+T apply(T* address, SourcePlace at, Next next, const T* expected = nullptr) {
+  begin_atomic(address, expected, at);
   const T before = *address;
   *address = next(before);
   return before;
@@ -52,7 +53,7 @@ T apply(T* address, SourcePlace at, Next next) {
   DEFINE_ATOMIC(name, unsigned long long int, expression)
 #define DEFINE_CAS(type)                                                                \
   type atomicCAS(type* address, type expected, type value, SourcePlace at) {            \
-    return apply(address, at, [=](type before) { return before == expected ? value : before; }); \
+    return apply(address, at, [=](type before) { return before == expected ? value : before; }, &expected); \
   }
 
 // Signed sums wrap around, as in CUDA; in C++ only unsigned sums do.

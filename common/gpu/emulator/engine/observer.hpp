@@ -72,7 +72,8 @@ class LOCKSTEP_EMULATOR_API Observer {
   /// __threadfence_block, or __threadfence and __threadfence_system (`is_whole_device`).
   virtual void fence(bool is_whole_device) = 0;
   /// Before an atomic operation of the current thread.
-  virtual void atomic(const void* address, std::size_t bytes, SourcePlace place) = 0;
+  /// @param expected  Of a compare-and-swap: the bytes without which it only reads. Null for other operations.
+  virtual void atomic(const void* address, std::size_t bytes, const void* expected, SourcePlace place) = 0;
   /// Before an access that the engine makes on behalf of the current thread (ldmatrix, __ldcs, __stcs).
   virtual void access(const void* address, std::size_t bytes, bool is_write, SourcePlace place) = 0;
   /// cp.async was issued: until copy_async_landed, `to` and `from` are in use.

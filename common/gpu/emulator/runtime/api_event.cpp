@@ -65,6 +65,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     const EventState state = Handles::instance().event(event);
     if (!state.record) return;
     refuse_captured(state);
+    refuse_unsafe_call();
     if (!Scheduler::instance().is_reached(state.record->point)) throw ApiError{cudaErrorNotReady, ""};
     throw_failure(state.device);
   });
@@ -75,6 +76,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     const EventState state = Handles::instance().event(event);
     if (!state.record) return;
     refuse_captured(state);
+    refuse_unsafe_call();
     Scheduler::instance().wait(state.record->point);
     throw_failure(state.device);
   });

@@ -80,6 +80,14 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
                   [&] { begin_capture(*Handles::instance().queue(stream), mode); });
 }
 
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  return api_call("cudaThreadExchangeStreamCaptureMode", ApiNeeds::kDevice, [&] {
+    api_require(mode != nullptr && *mode >= cudaStreamCaptureModeGlobal && *mode <= cudaStreamCaptureModeRelaxed,
+                cudaErrorInvalidValue, "the pointer to the mode is null, or there is no such mode");
+    *mode = exchange_capture_mode(*mode);
+  });
+}
+
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   return api_call("cudaStreamEndCapture", ApiNeeds::kWorkingDevice, [&] {
     api_require(graph != nullptr, cudaErrorInvalidValue, "the pointer to the graph is null");

@@ -137,6 +137,7 @@ cudaError_t allocate_managed(void** pointer, size_t bytes, unsigned int flags, S
     require_pointer(pointer);
     api_require(bytes > 0 && (flags == cudaMemAttachGlobal || flags == cudaMemAttachHost), cudaErrorInvalidValue,
                 "0 bytes, or flags that are neither cudaMemAttachGlobal nor cudaMemAttachHost");
+    refuse_unsafe_call();
     *pointer = give(DeviceMemory::instance().allocate_managed(bytes, current_device(), place), bytes, current_device());
     host_wrote(*pointer, bytes);  // writes by the host are not seen, so all of it counts as initialised
   });
@@ -148,8 +149,9 @@ cudaError_t allocate_host(void** pointer, size_t bytes, unsigned int flags) {
     constexpr unsigned kKnown = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
     api_require((flags & ~kKnown) == 0, cudaErrorInvalidValue, "an unknown flag is set");
     *pointer = nullptr;
+    refuse_unsafe_call();
     if (bytes == 0) return;
-    *pointer = HostMemory::instance().allocate(bytes, current_device());
+    *pointer = HostMemory::instance().allocate(bytes, current_device(), flags);
     api_require(*pointer != nullptr, cudaErrorMemoryAllocation, "the host has too little memory");
     allow_host_memory(*pointer, bytes);
   });
@@ -164,6 +166,7 @@ cudaError_t cudaFree(void* pointer) {
     if (pointer == nullptr) return;
     const Allocation& block = require_live(pointer);
     refuse_graph_memory(block);
+    refuse_unsafe_call();
     Scheduler::instance().wait_device(block.device);
     throw_failure(current_device());
     free_block(pointer);
@@ -195,6 +198,7 @@ cudaError_t cudaFreeHost(void* pointer) {
     if (pointer == nullptr) return;
     constexpr const char* kStranger = "not the address of live memory of cudaMallocHost or cudaHostAlloc";
     api_require(HostMemory::instance().is_allocated(pointer), cudaErrorInvalidValue, kStranger);
+    refuse_unsafe_call();
     for (int device = 0; device < device_count(); ++device) Scheduler::instance().wait_device(device);
     disallow_host_memory(pointer);  // before another allocation can have the address
     api_require(HostMemory::instance().free(pointer), cudaErrorInvalidValue, kStranger);
@@ -208,7 +212,8 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int flags) {
                 "the address is null, there are 0 bytes, or an unknown flag is set");
     api_require(bytes <= ~std::uintptr_t{0} - reinterpret_cast<std::uintptr_t>(pointer), cudaErrorInvalidValue,
                 "the bytes reach beyond all addresses: is their number negative?");
-    api_require(HostMemory::instance().add_registered(pointer, bytes, current_device()),
+    refuse_unsafe_call();
+    api_require(HostMemory::instance().add_registered(pointer, bytes, current_device(), flags),
                 cudaErrorHostMemoryAlreadyRegistered, "a part of this memory is pinned already");
     allow_host_memory(pointer, bytes);
   });
@@ -218,6 +223,7 @@ cudaError_t cudaHostUnregister(void* pointer) {
   return api_call("cudaHostUnregister", ApiNeeds::kWorkingDevice, [&] {
     constexpr const char* kStranger = "not the address of registered memory";
     api_require(HostMemory::instance().is_registered(pointer), cudaErrorHostMemoryNotRegistered, kStranger);
+    refuse_unsafe_call();
     disallow_host_memory(pointer);  // before it can be registered again
     api_require(HostMemory::instance().remove_registered(pointer), cudaErrorHostMemoryNotRegistered, kStranger);
   });
@@ -235,9 +241,9 @@ cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer, 
 cudaError_t cudaHostGetFlags(unsigned int* flags, void* host_pointer) {
   return api_call("cudaHostGetFlags", ApiNeeds::kWorkingDevice, [&] {
     require_pointer(flags);
-    api_require(HostMemory::instance().find(host_pointer).has_value(), cudaErrorInvalidValue,
-                "the memory is not pinned");
-    *flags = cudaHostAllocMapped;
+    const auto pinned = HostMemory::instance().find(host_pointer);
+    api_require(pinned.has_value(), cudaErrorInvalidValue, "the memory is not pinned");
+    *flags = pinned->flags | cudaHostAllocMapped;  // with unified addressing all pinned memory is mapped
   });
 }
 

@@ -13,6 +13,8 @@
 namespace lockstep::emulator {
 namespace {
 
+thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
+
 struct Member {
   StreamKind kind = StreamKind::kBlocking;
   std::size_t recorded = 0;  // position after its last operation
@@ -189,21 +191,25 @@ void refuse_in_capture(const StreamQueue& queue) {
                  "the stream is captured: nothing of it runs before the graph is launched"};
 }
 
-// CUDA Runtime API, cudaThreadExchangeStreamCaptureMode: global captures forbid it to all threads, relaxed ones to
-// none.
+cudaStreamCaptureMode exchange_capture_mode(cudaStreamCaptureMode mode) { return std::exchange(thread_mode, mode); }
+
+// CUDA Runtime API, cudaThreadExchangeStreamCaptureMode: a capture that is not relaxed forbids it to its own thread, a
+// global one to all threads. A thread whose own mode is not global cares less.
 void refuse_unsafe_call() {
-  if (captures().active.load() == 0) return;
+  if (captures().active.load() == 0 || thread_mode == cudaStreamCaptureModeRelaxed) return;
   const std::scoped_lock lock(captures().mutex);
   bool is_refused = false;
   for (Capture& capture : captures().all) {
     const bool is_own = capture.thread == std::this_thread::get_id();
-    if (capture.mode == cudaStreamCaptureModeRelaxed || (!is_own && capture.mode != cudaStreamCaptureModeGlobal))
-      continue;
+    const bool is_global = capture.mode == cudaStreamCaptureModeGlobal && thread_mode == cudaStreamCaptureModeGlobal;
+    if (capture.mode == cudaStreamCaptureModeRelaxed || (!is_own && !is_global)) continue;
     capture.is_invalid = is_refused = true;
   }
-  api_require(!is_refused, cudaErrorStreamCaptureUnsupported,
-              "a stream is captured, and this call is no part of the graph: call it before cudaStreamBeginCapture, use "
-              "cudaMallocAsync in the captured stream, or capture with cudaStreamCaptureModeRelaxed");
+  api_require(
+      !is_refused, cudaErrorStreamCaptureUnsupported,
+      "a stream is captured, and this call is no part of the graph: call it before cudaStreamBeginCapture or after "
+      "cudaStreamEndCapture (for cudaMalloc and cudaFree there are cudaMallocAsync and cudaFreeAsync, in the "
+      "captured stream), or capture with cudaStreamCaptureModeRelaxed");
 }
 
 void refuse_in_captures(int device) {

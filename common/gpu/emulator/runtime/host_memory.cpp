@@ -13,7 +13,7 @@ HostMemory& HostMemory::instance() {
   return memory;
 }
 
-std::byte* HostMemory::allocate(std::size_t bytes, int device) {
+std::byte* HostMemory::allocate(std::size_t bytes, int device, unsigned flags) {
   try {
     DoubleMapping mapping(bytes);
     std::byte* begin = mapping.program();
@@ -21,6 +21,7 @@ std::byte* HostMemory::allocate(std::size_t bytes, int device) {
     Entry& entry = entries_[begin];
     entry.bytes = bytes;
     entry.device = device;
+    entry.flags = flags;
     entry.mapping.emplace(std::move(mapping));
     return begin;
   } catch (const IoError&) {
@@ -37,7 +38,7 @@ bool HostMemory::free(const void* begin) {
   return true;
 }
 
-bool HostMemory::add_registered(void* begin, std::size_t bytes, int device) {
+bool HostMemory::add_registered(void* begin, std::size_t bytes, int device, unsigned flags) {
   const std::lock_guard lock(mutex_);
   auto* first = static_cast<std::byte*>(begin);
   const auto next = entries_.lower_bound(first);
@@ -45,6 +46,7 @@ bool HostMemory::add_registered(void* begin, std::size_t bytes, int device) {
   Entry& entry = entries_[first];
   entry.bytes = bytes;
   entry.device = device;
+  entry.flags = flags;
   return true;
 }
 
@@ -89,7 +91,7 @@ std::optional<HostMemory::Block> HostMemory::find(const void* address) const {
   const std::lock_guard lock(mutex_);
   const auto found = find_locked(address);
   if (found == entries_.end()) return std::nullopt;
-  return Block{const_cast<std::byte*>(found->first), found->second.bytes, found->second.device};
+  return Block{const_cast<std::byte*>(found->first), found->second.bytes, found->second.device, found->second.flags};
 }
 
 std::byte* HostMemory::alias(const void* address) const {

@@ -23,12 +23,13 @@ class HostMemory {
   static HostMemory& instance();
 
   /// A block of whole pages, or null if the system refuses. @param device  Frees it when it is reset.
-  std::byte* allocate(std::size_t bytes, int device);
+  /// @param flags  The program's, of cudaHostAlloc.
+  std::byte* allocate(std::size_t bytes, int device, unsigned flags);
   /// Frees a block of allocate(). @return  False if none begins there.
   bool free(const void* begin);
   /// Registers memory of the program as pinned. @param device  Undoes that when it is reset.
-  /// @return  False if a part of it is already pinned.
-  bool add_registered(void* begin, std::size_t bytes, int device);
+  /// @param flags  The program's. @return  False if a part of it is already pinned.
+  bool add_registered(void* begin, std::size_t bytes, int device, unsigned flags);
   /// Undoes add_registered(). @return  False if none begins there.
   bool remove_registered(const void* begin);
 
@@ -44,6 +45,7 @@ class HostMemory {
     std::byte* begin = nullptr;  ///< The program's address.
     std::size_t bytes = 0;       ///< As requested.
     int device = 0;              ///< For which it was allocated or registered.
+    unsigned flags = 0;          ///< With which it was allocated or registered.
   };
   /// The pinned block that covers the address, if any.
   [[nodiscard]] std::optional<Block> find(const void* address) const;
@@ -80,6 +82,7 @@ class HostMemory {
   struct Entry {
     std::size_t bytes = 0;
     int device = 0;
+    unsigned flags = 0;
     std::optional<DoubleMapping> mapping;  // none: registered
   };
   struct Guarded {

@@ -46,7 +46,7 @@ class Recorder final : public Observer {
   void barrier_passed() override { events.emplace_back("barrier_passed"); }
   void warp_met(std::uint32_t, std::uint32_t) override { events.emplace_back("warp_met"); }
   void fence(bool) override { events.emplace_back("fence"); }
-  void atomic(const void*, std::size_t, SourcePlace) override { events.emplace_back("atomic"); }
+  void atomic(const void*, std::size_t, const void*, SourcePlace) override { events.emplace_back("atomic"); }
   void access(const void*, std::size_t, bool, SourcePlace) override { events.emplace_back("access"); }
   void copy_async_issued(void*, const void*, std::size_t, SourcePlace) override { events.emplace_back("issued"); }
   void copy_async_landed(void*, const void*, std::size_t, std::size_t, SourcePlace) override {

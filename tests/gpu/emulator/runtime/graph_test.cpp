@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -112,31 +113,63 @@ TEST_CASE_METHOD(GraphFixture, "A copy of several slices is one operation", "[em
 
 // CUDA Runtime API, cudaThreadExchangeStreamCaptureMode: with an ongoing capture that was not begun as relaxed, or a
 // global one of any thread, "this thread is prohibited from potentially unsafe API calls", of which cudaMalloc is one.
-TEST_CASE_METHOD(GraphFixture, "cudaMalloc ends a capture whose mode forbids it to the thread", "[emulator]") {
-  const auto allocated_by = [](bool is_other_thread) {
-    cudaError_t result = cudaErrorUnknown;
-    const auto allocate = [&result] {
-      float* memory = nullptr;
-      result = cudaMalloc(&memory, 100);
-      cudaFree(memory);
-    };
-    is_other_thread ? std::thread(allocate).join() : allocate();
-    return result;
-  };
+TEST_CASE_METHOD(GraphFixture, "a capture's mode says which threads' unsafe calls end it", "[emulator]") {
+  std::vector<float> values(100);
+  float *device = nullptr, *pinned = nullptr;
+  cudaEvent_t event = nullptr;
+  REQUIRE(cudaMalloc(&device, 100) == cudaSuccess);
+  REQUIRE(cudaMallocHost(&pinned, 100) == cudaSuccess);
+  REQUIRE(cudaEventCreate(&event) == cudaSuccess);
+  REQUIRE(cudaEventRecord(event, free_running) == cudaSuccess);
+  REQUIRE(cudaEventSynchronize(event) == cudaSuccess);
+  float *made = nullptr, *made_pinned = nullptr, *made_managed = nullptr;
+  // Each undoes what the one before has done, where that was allowed.
+  const std::vector<std::function<cudaError_t()>> calls = {
+      [&] { return cudaMalloc(&made, 100); },
+      [&] { return cudaFree(made == nullptr ? device : made); },
+      [&] { return cudaMallocHost(&made_pinned, 100); },
+      [&] { return cudaFreeHost(made_pinned == nullptr ? pinned : made_pinned); },
+      [&] { return cudaMallocManaged(&made_managed, 100); },
+      [&] { return made_managed == nullptr ? cudaFree(device) : cudaFree(made_managed); },
+      [&] { return cudaHostRegister(values.data(), 400, cudaHostRegisterDefault); },
+      [&] { return cudaEventQuery(event); },
+      [&] { return cudaEventSynchronize(event); }};
   struct Case {
     cudaStreamCaptureMode mode;
     bool is_other_thread;
+    cudaStreamCaptureMode mode_of_thread;
     bool is_forbidden;
   };
-  for (const Case& each :
-       {Case{cudaStreamCaptureModeGlobal, false, true}, Case{cudaStreamCaptureModeGlobal, true, true},
-        Case{cudaStreamCaptureModeThreadLocal, false, true}, Case{cudaStreamCaptureModeThreadLocal, true, false},
-        Case{cudaStreamCaptureModeRelaxed, false, false}}) {
-    cudaGraph_t graph = nullptr;
-    REQUIRE(cudaStreamBeginCapture(free_running, each.mode) == cudaSuccess);
-    CHECK(allocated_by(each.is_other_thread) == (each.is_forbidden ? cudaErrorStreamCaptureUnsupported : cudaSuccess));
-    CHECK(cudaStreamEndCapture(free_running, &graph) ==
-          (each.is_forbidden ? cudaErrorStreamCaptureInvalidated : cudaSuccess));
-    CHECK(cudaSuccess == (graph == nullptr ? cudaSuccess : cudaGraphDestroy(graph)));
+  constexpr auto kGlobal = cudaStreamCaptureModeGlobal;
+  constexpr auto kThreadLocal = cudaStreamCaptureModeThreadLocal;
+  constexpr auto kRelaxed = cudaStreamCaptureModeRelaxed;
+  for (const Case& each : {Case{kGlobal, false, kGlobal, true}, Case{kGlobal, true, kGlobal, true},
+                           Case{kGlobal, true, kThreadLocal, false}, Case{kGlobal, false, kThreadLocal, true},
+                           Case{kGlobal, false, kRelaxed, false}, Case{kThreadLocal, false, kGlobal, true},
+                           Case{kThreadLocal, true, kGlobal, false}, Case{kRelaxed, false, kGlobal, false}}) {
+    made = made_pinned = made_managed = nullptr;
+    for (const auto& call : calls) {
+      cudaGraph_t graph = nullptr;
+      REQUIRE(cudaStreamBeginCapture(free_running, each.mode) == cudaSuccess);
+      cudaError_t result = cudaErrorUnknown;
+      cudaStreamCaptureMode before = kRelaxed;
+      const auto try_call = [&] {
+        cudaStreamCaptureMode mode = each.mode_of_thread;
+        cudaThreadExchangeStreamCaptureMode(&mode);
+        result = call();
+        before = mode;
+        cudaThreadExchangeStreamCaptureMode(&mode);
+      };
+      each.is_other_thread ? std::thread(try_call).join() : try_call();
+      CHECK(before == kGlobal);
+      CHECK(result == (each.is_forbidden ? cudaErrorStreamCaptureUnsupported : cudaSuccess));
+      CHECK(cudaStreamEndCapture(free_running, &graph) ==
+            (each.is_forbidden ? cudaErrorStreamCaptureInvalidated : cudaSuccess));
+      CHECK(cudaSuccess == (graph == nullptr ? cudaSuccess : cudaGraphDestroy(graph)));
+    }
+    if (!each.is_forbidden) CHECK(cudaHostUnregister(values.data()) == cudaSuccess);
   }
+  CHECK(cudaEventDestroy(event) == cudaSuccess);
+  CHECK(cudaFreeHost(pinned) == cudaSuccess);
+  CHECK(cudaFree(device) == cudaSuccess);
 }

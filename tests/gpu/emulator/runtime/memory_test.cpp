@@ -274,6 +274,13 @@ TEST_CASE("cudaPointerGetAttributes tells whose memory an address is of", "[emul
   CHECK(type_of(pinned) == cudaMemoryTypeHost);
   CHECK(type_of(managed) == cudaMemoryTypeManaged);
   CHECK(type_of(registered.data() + 999) == cudaMemoryTypeHost);
+  const auto flags_of = [](void* pointer) {
+    unsigned flags = 0;
+    REQUIRE(cudaHostGetFlags(&flags, pointer) == cudaSuccess);
+    return flags;
+  };
+  CHECK(flags_of(pinned + 99) == (cudaHostAllocPortable | cudaHostAllocMapped));
+  CHECK(flags_of(registered.data()) == cudaHostAllocMapped);
   CHECK(cudaHostRegister(registered.data() + 1, 4, 0) == cudaErrorHostMemoryAlreadyRegistered);
   CHECK(cudaHostUnregister(registered.data()) == cudaSuccess);
   CHECK(cudaHostUnregister(registered.data()) == cudaErrorHostMemoryNotRegistered);

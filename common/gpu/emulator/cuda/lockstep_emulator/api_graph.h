@@ -8,7 +8,8 @@
 #include "runtime_types.h"
 
 /// Which threads' unsafe calls are errors during a capture: all threads', those of the thread that began it, none. In
-/// the emulator only cudaMalloc() is one.
+/// the emulator these calls are: allocating, freeing and pinning memory (but not in the order of a stream), asking an
+/// event or waiting for it.
 enum cudaStreamCaptureMode {
   cudaStreamCaptureModeGlobal = 0,
   cudaStreamCaptureModeThreadLocal = 1,
@@ -48,6 +49,9 @@ LOCKSTEP_EMULATOR_API cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cu
 /// cudaErrorStreamCaptureUnjoined if a stream that joined has operations that the first one does not wait for.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
+/// Which captures forbid this thread unsafe calls: its own and global ones of others (the mode of a new thread), only
+/// its own, none. @param mode  In: the new mode. Out: the mode before.
+LOCKSTEP_EMULATOR_API cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode);
 
 /// An empty graph.
 LOCKSTEP_EMULATOR_API cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned int flags);
