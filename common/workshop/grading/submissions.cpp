@@ -16,18 +16,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Digest of a submission: its archive's bytes, or names and bytes of its files.
+// Digest of a submission: its archive's bytes, or names and bytes of its files. Where a folder is does not matter.
 std::string content_digest(const fs::path& path) {
   constexpr std::uint64_t kMost = 64 << 20, kMostOfFile = 1 << 20;  // larger ones are refused
-  std::string text;
   if (!fs::is_directory(path)) return fs::file_size(path) > kMost ? "too large" : sha256_hex(read_file(path));
   std::vector<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(path))
-    if (fs::is_regular_file(entry.symlink_status()) && files.size() < 5000) files.push_back(entry.path());
+  for (fs::recursive_directory_iterator it(path), end; it != end && files.size() <= ArchiveLimits{}.files; ++it) {
+    if (it->is_directory() && is_left_out(it->path(), it.depth())) it.disable_recursion_pending();
+    if (fs::is_regular_file(it->symlink_status())) files.push_back(it->path());
+  }
   std::ranges::sort(files);
+  std::string text;
   for (const fs::path& file : files) {
     const std::uintmax_t bytes = fs::file_size(file);
-    text += concat(file.string(), " ", bytes > kMostOfFile ? "too large" : sha256_hex(read_file(file)), "\n");
+    text += concat(file.lexically_relative(path).string(), " ",
+                   bytes > kMostOfFile ? "too large" : sha256_hex(read_file(file)), "\n");
   }
   return sha256_hex(text);
 }
@@ -86,7 +89,7 @@ bool repeats_numbers(const std::vector<ReceivedEntry>& entries) {
 // The file of a folder that is not an archive, as an archive: numbers name it on the disk, and its name is in it.
 fs::path packed(const ReceivedEntry& folder, const fs::path& zip) {
   constexpr std::uintmax_t kMostOfFile = (1 << 20) + 1;  // more is refused
-  constexpr std::size_t kMostFiles = 2001;
+  constexpr std::size_t kMostFiles = ArchiveLimits{}.files + 1;
   Files files;
   for (const ReceivedFile& one : folder.files)
     if (files.size() < kMostFiles && fs::file_size(one.path) <= kMostOfFile) files[one.name] = read_file(one.path);

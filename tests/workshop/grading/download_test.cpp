@@ -205,6 +205,27 @@ TEST_CASE("every submission has results of its own, whatever it is called", "[gr
   for (const Task& task : tasks) CHECK(fs::create_directories(folder.path() / "out" / task.key));
 }
 
+TEST_CASE("a clone is graded anew if its files have changed, and not if git or a build has", "[grading]") {
+  const test::TemporaryFolder folder;
+  const auto write = [&](const fs::path& file) {
+    fs::create_directories((folder.path() / file).parent_path());
+    write_file(folder.path() / file, file.string());
+  };
+  const auto basis = [&](const std::string& of_class) {
+    std::vector<std::string> ignored;
+    return find_submissions(folder.path() / of_class, "settings", folder.path() / "unpacked", ignored).at(0).basis;
+  };
+  write("in/anna/work/x");
+  const std::string before = basis("in");
+  write("in/anna/.git/FETCH_HEAD");
+  write("in/anna/build/x.o");
+  CHECK(basis("in") == before);
+  fs::rename(folder.path() / "in", folder.path() / "moved");
+  CHECK(basis("moved") == before);
+  write("moved/anna/work/y");
+  CHECK(basis("moved") != before);
+}
+
 TEST_CASE("one submission is no class, and a damaged zip says so", "[grading]") {
   const test::TemporaryFolder folder;
   std::vector<std::string> ignored;

@@ -93,6 +93,24 @@ TEST_CASE("an archive that unpacks to too much is refused, however that is sprea
   }
 }
 
+TEST_CASE("of a clone of the whole course no file is left out, and what has too many is refused", "[grading]") {
+  const test::TemporaryFolder folder;
+  Files clone = {{"clone/work/x", "x"}};
+  for (int i = 0; i < 4500; ++i) clone[concat("clone/chapters/", i)] = "y";
+  write_zip(folder.path() / "clone.zip", clone);
+  for (const auto& [name, text] : clone) {
+    fs::create_directories((folder.path() / name).parent_path());
+    write_file(folder.path() / name, text);
+  }
+  for (const char* name : {"clone.zip", "clone"}) {
+    INFO(name);
+    const Submission found = read_submission(folder.path() / name, is_work);
+    CHECK(found.files == Files{{"work/x", "x"}});
+    CHECK(found.refusals.empty());
+    CHECK_THROWS_AS(read_submission(folder.path() / name, is_work, {.files = 4000}), FormatError);
+  }
+}
+
 TEST_CASE("a manifest comes back as it was written, and another version is refused", "[grading]") {
   const Manifest manifest{"Ada \"L\"", {"v1", "abc"}, {"02.1", "02.2"}, {"02.2"}, {{"work/x", sha256_hex("x")}}};
   const Manifest back = parse_manifest(to_text(manifest));
