@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <memory>
 
 #include "base/error.hpp"
@@ -64,6 +65,14 @@ class Selection {
   void refuse(const std::string& why, const std::string& name) {
     constexpr std::size_t kMost = 20;
     if (found_.refusals.size() < kMost) found_.refusals.push_back(concat(why, ": ", printable(name)));
+  }
+
+  void pass_by(const std::string& name) {
+    constexpr std::size_t kMost = 5;
+    const std::string file = name.substr(name.rfind('/') + 1);
+    if (name.starts_with("__MACOSX/") || file.starts_with("._") || file == ".DS_Store") return;  // Apple's
+    found_.others.insert(printable(name));
+    if (found_.others.size() > kMost) found_.others.erase(std::prev(found_.others.end()));
   }
 
   // The name of a wanted entry, without a folder around everything; empty: not wanted.
@@ -182,8 +191,11 @@ Submission read_archive(const fs::path& path, Selection selection, const Archive
     const std::string name = name_of(entry);
     if (const std::string why = reason_to_refuse(entry, name); !why.empty()) {
       selection.refuse(why, name);
-    } else if (const std::string wanted = selection.wanted_name(name);
-               !wanted.empty() && ::archive_entry_filetype(entry) == AE_IFREG) {
+    } else if (::archive_entry_filetype(entry) != AE_IFREG) {
+      // a folder: its files have entries of their own
+    } else if (const std::string wanted = selection.wanted_name(name); wanted.empty()) {
+      selection.pass_by(name);
+    } else {
       const auto bytes = ::archive_entry_size_is_set(entry) != 0 ? ::archive_entry_size(entry) : 0;
       selection.take(wanted, static_cast<std::uint64_t>(std::max<la_int64_t>(bytes, 0)),
                      [&](std::size_t most) { return read_entry(reader.get(), most); });
@@ -222,7 +234,9 @@ Submission read_folder(const fs::path& folder, Selection selection) {
       if (is_left_out(it->path(), it.depth())) it.disable_recursion_pending();
     } else if (!fs::is_regular_file(status)) {
       selection.refuse("no regular file", name);
-    } else if (const std::string wanted = selection.wanted_name(name); !wanted.empty()) {
+    } else if (const std::string wanted = selection.wanted_name(name); wanted.empty()) {
+      selection.pass_by(name);
+    } else {
       selection.take(wanted, fs::file_size(it->path()),
                      [&](std::size_t most) { return read_regular_file(it->path(), most); });
     }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@ struct ArchiveLimits {
 struct Submission {
   Files files;                        ///< The wanted ones.
   std::vector<std::string> refusals;  ///< Entries refused, to be reported: "a symbolic link: work/x".
+  std::set<std::string> others = {};  ///< Files that are not wanted: the first five, by name.
 };
 
 /// True for a folder in a clone that is not handed in: git's own, and what a build has written.

@@ -134,6 +134,13 @@ std::optional<ExerciseGrade> grade_of_reference(const Workspace& workspace, cons
   return std::nullopt;
 }
 
+// ", but lab.rar, notes.txt: ...": what somebody has handed in instead of the zip of `submit`.
+std::string listed(const std::set<std::string>& others) {
+  std::string names;
+  for (const std::string& name : others) names += concat(names.empty() ? ", but " : ", ", name);
+  return names.empty() ? "" : names + ": hand in the zip that ./lockstep submit writes";
+}
+
 // A submission's files and its manifest's notes on them.
 struct HandedIn {
   Files files;
@@ -161,7 +168,7 @@ HandedIn read_and_compare(const Options& options, const std::vector<Exercise>& e
   for (const std::string& refusal : submission.refusals)
     grade.problems.push_back("not taken: " + plain_text(refusal, kMostOfProblem, LineBreaks::kReplace));
   if (grade.status == "graded" && submission.files.size() <= submission.files.count(kManifestName))
-    grade.problems.emplace_back("it has no file of these exercises");
+    grade.problems.push_back(concat("it has no file of these exercises", listed(submission.others)));
   return {std::move(submission.files), std::move(references)};
 }
 

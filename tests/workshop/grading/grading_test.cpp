@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -109,6 +110,20 @@ TEST_CASE("of a clone of the whole course no file is left out, and what has too 
     CHECK(found.refusals.empty());
     CHECK_THROWS_AS(read_submission(folder.path() / name, is_work, {.files = 4000}), FormatError);
   }
+}
+
+TEST_CASE("the first files that nobody asked for are known by name", "[grading]") {
+  const test::TemporaryFolder folder;
+  Files files = {{"work/x", "x"}, {"__MACOSX/work/._x", "x"}, {"._lab.rar", "x"}, {"lab.rar", "x"}, {"a\x1b[2J", "x"}};
+  for (char letter = 'm'; letter < 'z'; ++letter) files[concat("src/", letter)] = "x";
+  write_zip(folder.path() / "a.zip", files);
+  const std::set<std::string> first = {"a?[2J", "lab.rar", "src/m", "src/n", "src/o"};
+  CHECK(read_submission(folder.path() / "a.zip", is_work).others == first);
+
+  fs::create_directories(folder.path() / "s" / "work");
+  write_file(folder.path() / "s" / "work" / "x", "x");
+  write_file(folder.path() / "s" / "lab.rar", "x");
+  CHECK(read_submission(folder.path() / "s", is_work).others == std::set<std::string>{"lab.rar"});
 }
 
 TEST_CASE("a manifest comes back as it was written, and another version is refused", "[grading]") {
