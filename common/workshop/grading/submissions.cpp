@@ -47,20 +47,25 @@ std::string basis_of(const Task& task, const std::string& settings_text) {
   }
 }
 
-// A name that is valid in every path. Names in a zip may be longer than those of files.
+bool is_letter_or_digit(char letter) {
+  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9');
+}
+
+// A name that is valid in every path and no option of a program. Letters of all languages stay: the names of two
+// students in Chinese would otherwise be the same. Names in a zip may be longer than those of files.
 std::string key_of(const ReceivedEntry& entry) {
   constexpr std::size_t kMost = 150;  // with signs after it, to tell two apart
-  std::string key = entry.is_folder ? entry.name : fs::path(entry.name).stem().string();
-  if (key.ends_with(".tar") || key.ends_with(".TAR")) key.erase(key.size() - 4);
+  std::string name = entry.is_folder ? entry.name : fs::path(entry.name).stem().string();
+  if (name.ends_with(".tar") || name.ends_with(".TAR")) name.erase(name.size() - 4);
+  std::string key = plain_text(name, kMost, LineBreaks::kReplace);
   std::ranges::replace_if(
       key,
       [](char letter) {
-        return !((letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-                 (letter >= '0' && letter <= '9') || letter == '_' || letter == '-' || letter == '.');
+        const bool is_ascii = static_cast<unsigned char>(letter) < 0x80;
+        return is_ascii && !is_letter_or_digit(letter) && letter != '_' && letter != '-' && letter != '.';
       },
       '_');
-  key.resize(std::min(key.size(), kMost));
-  return key.starts_with('.') ? "_" + key : key;
+  return key.starts_with('.') || key.starts_with('-') ? "_" + key : key;
 }
 
 // A file that a student has handed in on Moodle or Canvas.

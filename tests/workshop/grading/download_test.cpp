@@ -205,6 +205,17 @@ TEST_CASE("every submission has results of its own, whatever it is called", "[gr
   for (const Task& task : tasks) CHECK(fs::create_directories(folder.path() / "out" / task.key));
 }
 
+TEST_CASE("names in all languages tell students apart, and are neither options nor commands", "[grading]") {
+  Download download({{"J\u00fcrgen O'Neil.zip", "x"},
+                     {"\u738b\u4f1f.zip", "x"},
+                     {"\u674e\u5a1c/work/x", "x"},
+                     {"--help.zip", "x"},
+                     {"a;b\xe2\x80\xae\x1b[2J.zip", "x"}});
+  std::vector<std::string> keys = keys_of(download.tasks(GENERATE(true, false)));
+  std::ranges::sort(keys);
+  CHECK(keys == std::vector<std::string>{"J\u00fcrgen_O_Neil", "_--help", "a_b___2J", "\u674e\u5a1c", "\u738b\u4f1f"});
+}
+
 TEST_CASE("a clone is graded anew if its files have changed, and not if git or a build has", "[grading]") {
   const test::TemporaryFolder folder;
   const auto write = [&](const fs::path& file) {
