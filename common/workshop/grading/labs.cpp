@@ -64,7 +64,9 @@ std::vector<Exercise> chosen_exercises(const fs::path& root, const std::vector<E
   std::ranges::copy_if(catalogue, std::back_inserter(chosen), [&](const Exercise& exercise) {
     return std::ranges::any_of(patterns, [&](const std::string& pattern) { return is_meant(pattern, exercise); });
   });
-  if (chosen.empty()) throw UsageError(concat("lab ", lab, " has no exercises yet"));
+  if (chosen.empty())
+    throw UsageError(
+        concat("lab ", lab, " has no exercises here: docs/labs/ says what is handed in and how it is marked"));
   return chosen;
 }
 

@@ -154,6 +154,7 @@ TEST_CASE("the labs name exercises that exist, and their weights add up", "[grad
   for (const exercise::Exercise& one : first) CHECK((one.id.starts_with("01.") || one.id.starts_with("02.")));
   CHECK(chosen_exercises(kRoot, catalogue, 0, {"2.1"}).size() == 1);
   CHECK_THROWS_AS(chosen_exercises(kRoot, catalogue, 9, {}), UsageError);
+  CHECK_THROWS_WITH(chosen_exercises(kRoot, catalogue, 4, {}), ContainsSubstring("docs/labs/ says what is handed in"));
   auto with_lecturers = catalogue;
   with_lecturers.push_back(catalogue.front());
   with_lecturers.back().id = "02.50";
