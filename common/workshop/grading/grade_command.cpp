@@ -265,6 +265,10 @@ void write_gradebook(const fs::path& file, const FilledGradebook& filled) {
   replace_file(file, filled.text);
   std::cout << file.string() << ": " << filled.filled << " grades to import\n";
   for (const std::string& remark : filled.remarks) std::cout << "  not in it: " << remark << "\n";
+  if (filled.feedback.empty()) return;
+  fs::path feedback = file;
+  write_zip(feedback.replace_filename(file.stem().string() + "_feedback.zip"), filled.feedback);
+  std::cout << feedback.string() << ": feedback for " << counted(filled.feedback.size(), "student") << "\n";
 }
 
 // @param grades  In the order of the tasks.
