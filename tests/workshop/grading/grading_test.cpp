@@ -162,6 +162,18 @@ TEST_CASE("the labs name exercises that exist, and their weights add up", "[grad
   CHECK(chosen_exercises(kRoot, with_lecturers, 1, {"02.50"}).size() == first.size() + 1);
 }
 
+TEST_CASE("a release with some of the exercises has labs of these", "[grading]") {
+  const test::TemporaryFolder folder;
+  fs::create_directories(folder.path() / "exercises");
+  fs::copy_file(kRoot / "exercises" / "labs.json", folder.path() / "exercises" / "labs.json");
+  auto part = exercise::read_catalogue(kRoot);
+  std::erase_if(part, [](const exercise::Exercise& one) { return one.id != "02.1"; });
+  CHECK_THROWS_WITH(chosen_exercises(folder.path(), part, 1, {}), ContainsSubstring("and there is none"));
+  write_file(folder.path() / "RELEASE", "release: release-2027\ncommit: 1234567\n");
+  CHECK(chosen_exercises(folder.path(), part, 1, {}).size() == 1);
+  CHECK_THROWS_WITH(chosen_exercises(folder.path(), part, 5, {}), ContainsSubstring("lab 5 has no exercises here"));
+}
+
 TEST_CASE("points are the share of checks that passed, of those that the template does not pass", "[grading]") {
   const auto own = report({check("a", "passed"), check("b", "WRONG", 2), check("c", "passed")});
   CHECK(grade_from(ten_points(), own, nullptr, {}).points == 5);
