@@ -263,6 +263,23 @@ TEST_CASE("the median of a class of two is between their points", "[grading]") {
   CHECK_THAT(class_html({grades, settings, protections, 3}), ContainsSubstring("<b>75 %</b><span>median of points"));
 }
 
+TEST_CASE("the class's page says how many have handed in and passed each exercise", "[grading]") {
+  std::vector<StudentGrade> grades = {{.key = "a", .student = "A"},
+                                      {.key = "b", .student = "B"},
+                                      {.key = "c", .student = "C"},
+                                      {.key = "d", .student = "D", .status = "refused"}};
+  grades[0].exercises = {{.id = "02.1", .title = "T", .points = 10, .max_points = 10, .verdict = "passed"}};
+  grades[1].exercises = {{.id = "02.1", .title = "T", .points = 5, .max_points = 10, .verdict = "WRONG"}};
+  grades[2].exercises = {{.id = "02.1", .title = "T", .max_points = 10}};
+  Settings settings;
+  settings.exercises = {"02.1", "02.2"};
+  const std::vector<Protection> protections;
+  const std::string page = class_html({grades, settings, protections, 3});
+  const std::string cell = "</td><td class=\"number\">";
+  CHECK_THAT(page, ContainsSubstring(concat("<td>02.1", cell, "2", cell, "1", cell, "7.5 of 10</td>")));
+  CHECK_THAT(page, ContainsSubstring(concat("<td>02.2", cell, "0", cell, "0", cell, "-</td>")));
+}
+
 TEST_CASE("the class's table and page hold everyone, and nothing that a spreadsheet or browser runs", "[grading]") {
   StudentGrade good{.key = "good", .student = "=cmd|x, \"y\"<script>"};
   good.exercises = {grade_from(ten_points(), report({check("a", "passed")}), nullptr, {})};
