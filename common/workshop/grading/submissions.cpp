@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <regex>
 #include <set>
 
 #include "base/error.hpp"
@@ -80,15 +81,25 @@ struct Student {
   std::vector<ReceivedEntry> folders;  // without an archive in them
 };
 
-// True if the names cannot be Canvas': it gives each file of a student a number. An instructor may have named files
-// "week_1_2_anna.zip" and "week_1_2_bob.zip".
-bool repeats_numbers(const std::vector<ReceivedEntry>& entries) {
-  std::set<std::string> seen;
-  for (const ReceivedEntry& entry : entries)
-    if (const auto name = canvas_name(entry.name);
-        name && !entry.is_folder && !seen.insert(concat(name->key(), " ", name->upload)).second)
-      return true;
-  return false;
+// "submission.zip" of "submission-1.zip", Canvas' name for one that was handed in again.
+std::string first_name(const std::string& file) {
+  static const std::regex kAgain("-[0-9]+([.][^.]*)$");
+  return std::regex_replace(file, kAgain, "$1");
+}
+
+// False if the names cannot be Canvas', or an instructor has more likely chosen them: "week_1_2_anna.zip" and
+// "week_1_2_bob.zip" (Canvas gives each file of a student a number), or "lab_1_1204627_anna.zip" and
+// "lab_1_1204628_bob.zip" (everybody would be the student 1).
+bool may_be_from_canvas(const std::vector<ReceivedEntry>& entries) {
+  std::set<std::string> files, students, archives;
+  for (const ReceivedEntry& entry : entries) {
+    const auto name = canvas_name(entry.name);
+    if (!name || entry.is_folder) continue;
+    if (!files.insert(concat(name->key(), " ", name->upload)).second) return false;
+    students.insert(name->key());
+    if (is_archive_name(name->file)) archives.insert(first_name(name->file));
+  }
+  return students.size() > 1 || archives.size() <= 1;
 }
 
 // The file of a folder that is not an archive, as an archive: numbers name it on the disk, and its name is in it.
@@ -212,7 +223,7 @@ std::vector<Task> find_submissions(const fs::path& source, const std::string& se
                                    std::vector<std::string>& ignored) {
   const std::vector<ReceivedEntry> entries =
       fs::is_directory(source) ? entries_of_folder(source, ignored) : entries_of_zip(source, unpacked, ignored);
-  Collection collection(unpacked, !repeats_numbers(entries), ignored);
+  Collection collection(unpacked, may_be_from_canvas(entries), ignored);
   for (const ReceivedEntry& entry : entries) collection.add(entry);
   std::vector<Task> tasks = collection.tasks();
   for (Task& task : tasks) task.basis = basis_of(task, settings_text);

@@ -160,6 +160,10 @@ TEST_CASE("of Canvas' files the student's latest archive counts", "[grading]") {
 TEST_CASE("names with numbers that an instructor has chosen are nobody's download", "[grading]") {
   Download download({{"week_1_2_anna.zip", "x"}, {"week_1_2_bob.zip", "y"}});
   CHECK(keys_of(download.tasks(false)) == std::vector<std::string>{"week_1_2_anna", "week_1_2_bob"});
+  Download numbers({{"lab_1_1204627_anna.zip", "x"}, {"lab_1_1204628_bob.zip", "y"}});
+  CHECK(keys_of(numbers.tasks(false)) == std::vector<std::string>{"lab_1_1204627_anna", "lab_1_1204628_bob"});
+  Download alone({{"anna_12_900_lab.zip", "x"}, {"anna_12_901_lab-1.zip", "y"}, {"anna_12_902_notes.pdf", "z"}});
+  CHECK(keys_of(alone.tasks(false)) == std::vector<std::string>{"canvas_12"});
   Download group({{"anna_1_7_lab.zip", "x"}, {"bob_2_7_lab.zip", "x"}});  // a file of both
   CHECK(keys_of(group.tasks(false)) == std::vector<std::string>{"canvas_1", "canvas_2"});
   Download around({{"all/anna.zip", "x"}, {"all/bob.zip", "y"}, {"all/cy/work/x", "z"}});
