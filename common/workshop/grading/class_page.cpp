@@ -118,8 +118,8 @@ std::string students(const ClassReport& report) {
   text += "<th></th></tr>\n";
   for (const StudentGrade& grade : report.grades) {
     const double share = grade.max_points() > 0 ? grade.points() / grade.max_points() : 0;
-    text += concat("<tr><td><a href=\"students/", escaped(grade.key), "/feedback.md\">", escaped(grade.student),
-                   "</a></td><td>");
+    text += concat("<tr><td><a href=\"students/", escaped(grade.key), "/feedback.md\">", escaped(grade.student), "</a>",
+                   grade.student == grade.key ? "" : concat(" <small>", escaped(grade.key), "</small>"), "</td><td>");
     if (is_graded(grade))
       text += concat("<span class=\"bar\"><i style=\"width:", static_cast<int>(share * 100), "%\"></i></span>",
                      number(grade.points(), 2), " of ", number(grade.max_points(), 2));

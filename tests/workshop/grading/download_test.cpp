@@ -280,10 +280,13 @@ TEST_CASE("a class from Moodle is graded as it was downloaded", "[grading]") {
   Files signed_by_ada = right, signed_by_bob = right;
   signed_by_ada["manifest.json"] = maker.manifest_of("ada", right, "Ada Lovelace");
   signed_by_bob["manifest.json"] = maker.manifest_of("bob", right, "Bob Brown");
+  const Files signed_by_muller = {{"manifest.json", maker.manifest_of("jm", {}, "J\u00fcrgen M\u00fcller")}};
   write_zip(folder.path() / "class.zip",
             {{"Ada -=\u00fc Lovelace_11_assignsubmission_file_/submission.zip", zipped(signed_by_ada)},
              {"--jobs, 1_22_assignsubmission_file_/submission.zip", zipped(signed_by_bob)},
-             {"Cy_33_assignsubmission_file_/essay.pdf", "%PDF"}});
+             {"Cy_33_assignsubmission_file_/essay.pdf", "%PDF"},
+             {"Jurgen Muller_44_assignsubmission_file_/submission.zip", zipped(signed_by_muller)},
+             {"Uma Gray_55_assignsubmission_file_/submission.zip", zipped(signed_by_muller)}});
   const test::Finished graded = grade_folder(folder.path() / "class.zip", folder.path() / "out", {"--only", "02.1"});
   INFO(graded.out << graded.err);
   REQUIRE(graded.exit_code == 0);
@@ -296,6 +299,8 @@ TEST_CASE("a class from Moodle is graded as it was downloaded", "[grading]") {
   CHECK(grade("moodle_22").student == "--jobs, 1");
   CHECK(grade("moodle_22").problems == std::vector<std::string>{"manifest.json names another student"});
   CHECK(grade("moodle_33").points() == 0);
+  CHECK(grade("moodle_44").problems == std::vector<std::string>{"it has no file of these exercises"});
+  CHECK(grade("moodle_55").problems.front() == "manifest.json names another student");
   CHECK_THAT(read_file(folder.path() / "out" / "grades.csv"), ContainsSubstring("moodle_22,\"'--jobs, 1\","));
   CHECK(!fs::exists(folder.path() / "out" / ".scratch"));
 }
