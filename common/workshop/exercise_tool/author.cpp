@@ -76,6 +76,8 @@ int begin_new(const Workspace& workspace, const std::string& word, const std::st
     throw UsageError(concat(id, " is not the number of an exercise: two digits, a dot, a number, such as 02.50"));
   if (!std::regex_match(name, std::regex(R"([a-z][a-z0-9]*(_[a-z0-9]+)*)")))
     throw UsageError(concat(name, " is not a name: lower-case words joined by _, such as reduce_scatter"));
+  if (title.empty() || title.find_first_of("\"\\\n\t") != std::string::npos)
+    throw UsageError(concat("a title is one line without quotation marks and backslashes, not ", title));
   for (const Exercise& other : workspace.catalogue)
     if (other.id == id) throw UsageError(concat(id, " exists already: ", other.title));
   Exercise exercise;

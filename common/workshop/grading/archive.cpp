@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <memory>
 
 #include "base/error.hpp"
@@ -46,22 +47,32 @@ bool leaves_its_folder(const fs::path& path) {
   return path.is_absolute() || std::ranges::any_of(path, [](const fs::path& part) { return part == ".."; });
 }
 
+[[noreturn]] void throw_too_many(const fs::path& source, const ArchiveLimits& limits) {
+  throw FormatError(concat(source.filename().string(), " has more than ", limits.files, " entries"));
+}
+
 // Decides on each entry by its path, and counts what it has seen.
 class Selection {
  public:
   Selection(const std::function<bool(const std::string&)>& is_wanted, const ArchiveLimits& limits)
       : is_wanted_(is_wanted), limits_(limits) {}
 
-  // False once the limit on entries is reached.
-  bool count_one() {
-    if (++seen_ <= limits_.files) return true;
-    refuse("more files than", std::to_string(limits_.files));
-    return false;
+  // Beyond the limit nothing is known about the rest: a submission that is cut there must not look like an empty one.
+  void count_one(const fs::path& source) {
+    if (++seen_ > limits_.files) throw_too_many(source, limits_);
   }
 
   void refuse(const std::string& why, const std::string& name) {
     constexpr std::size_t kMost = 20;
     if (found_.refusals.size() < kMost) found_.refusals.push_back(concat(why, ": ", printable(name)));
+  }
+
+  void pass_by(const std::string& name) {
+    constexpr std::size_t kMost = 5;
+    const std::string file = name.substr(name.rfind('/') + 1);
+    if (name.starts_with("__MACOSX/") || file.starts_with("._") || file == ".DS_Store") return;  // Apple's
+    found_.others.insert(printable(name));
+    if (found_.others.size() > kMost) found_.others.erase(std::prev(found_.others.end()));
   }
 
   // The name of a wanted entry, without a folder around everything; empty: not wanted.
@@ -173,15 +184,18 @@ Submission read_archive(const fs::path& path, Selection selection, const Archive
     if (status == ARCHIVE_EOF) return selection.found();
     if (status < ARCHIVE_WARN)
       throw FormatError(concat(path.filename().string(), " is damaged: ", error_of(reader.get())));
-    if (!selection.count_one()) return selection.found();
+    selection.count_one(path);
     if (::archive_entry_size_is_set(entry) != 0 &&
         ::archive_entry_size(entry) > static_cast<la_int64_t>(limits.bytes_per_entry))
       throw FormatError(concat(path.filename().string(), " unpacks to too much"));
     const std::string name = name_of(entry);
     if (const std::string why = reason_to_refuse(entry, name); !why.empty()) {
       selection.refuse(why, name);
-    } else if (const std::string wanted = selection.wanted_name(name);
-               !wanted.empty() && ::archive_entry_filetype(entry) == AE_IFREG) {
+    } else if (::archive_entry_filetype(entry) != AE_IFREG) {
+      // a folder: its files have entries of their own
+    } else if (const std::string wanted = selection.wanted_name(name); wanted.empty()) {
+      selection.pass_by(name);
+    } else {
       const auto bytes = ::archive_entry_size_is_set(entry) != 0 ? ::archive_entry_size(entry) : 0;
       selection.take(wanted, static_cast<std::uint64_t>(std::max<la_int64_t>(bytes, 0)),
                      [&](std::size_t most) { return read_entry(reader.get(), most); });
@@ -213,14 +227,16 @@ std::string read_regular_file(const fs::path& path, std::size_t most) {
 
 Submission read_folder(const fs::path& folder, Selection selection) {
   for (fs::recursive_directory_iterator it(folder, fs::directory_options::none), end; it != end; ++it) {
-    if (!selection.count_one()) break;
+    selection.count_one(folder);
     const std::string name = it->path().lexically_relative(folder).string();
     const fs::file_status status = it->symlink_status();
     if (fs::is_directory(status)) {
-      if (it->path().filename() == ".git" || name == "build") it.disable_recursion_pending();
+      if (is_left_out(it->path(), it.depth())) it.disable_recursion_pending();
     } else if (!fs::is_regular_file(status)) {
       selection.refuse("no regular file", name);
-    } else if (const std::string wanted = selection.wanted_name(name); !wanted.empty()) {
+    } else if (const std::string wanted = selection.wanted_name(name); wanted.empty()) {
+      selection.pass_by(name);
+    } else {
       selection.take(wanted, fs::file_size(it->path()),
                      [&](std::size_t most) { return read_regular_file(it->path(), most); });
     }
@@ -229,6 +245,10 @@ Submission read_folder(const fs::path& folder, Selection selection) {
 }
 
 }  // namespace
+
+bool is_left_out(const fs::path& folder, int depth) {
+  return folder.filename() == ".git" || (folder.filename() == "build" && depth <= 1);
+}
 
 void write_zip(const fs::path& path, const Files& files) {
   const Utf8Names utf8;
@@ -268,8 +288,7 @@ Unpacked unpack_under_numbers(const fs::path& archive, const fs::path& folder, c
     if (status == ARCHIVE_EOF) return unpacked;
     if (status < ARCHIVE_WARN)
       throw FormatError(concat(archive.filename().string(), " is damaged: ", error_of(reader.get())));
-    if (count > limits.files)
-      throw FormatError(concat(archive.filename().string(), " has more than ", limits.files, " entries"));
+    if (count > limits.files) throw_too_many(archive, limits);
     const std::string name = name_of(entry);
     const std::string why = reason_to_refuse(entry, name);
     if (!why.empty()) unpacked.refusals.push_back(concat(why, ": ", printable(name)));

@@ -80,6 +80,30 @@ std::string tiles(const ClassReport& report) {
                 tile(number(seconds / count) + " s", "per submission"), "</div>\n");
 }
 
+// A row per exercise, of those who were graded.
+std::string exercises(const ClassReport& report) {
+  std::string text =
+      "<h2>Exercises</h2>\n<div class=\"card\"><table><tr><th>exercise</th><th class=\"number\">handed in</th>"
+      "<th class=\"number\">passed</th><th class=\"number\">mean of those handed in</th></tr>\n";
+  for (const std::string& id : report.settings.exercises) {
+    std::size_t handed_in = 0, passed = 0;
+    double points = 0, most = 0;
+    for (const StudentGrade& grade : report.grades) {
+      const auto found = std::ranges::find(grade.exercises, id, &ExerciseGrade::id);
+      if (!is_graded(grade) || found == grade.exercises.end() || found->verdict == "missing") continue;
+      ++handed_in;
+      if (found->verdict == "passed") ++passed;
+      points += found->points;
+      most = found->max_points;
+    }
+    const std::string mean =
+        handed_in > 0 ? concat(number(points / static_cast<double>(handed_in)), " of ", number(most)) : "-";
+    text += concat("<tr><td>", id, "</td><td class=\"number\">", handed_in, "</td><td class=\"number\">", passed,
+                   "</td><td class=\"number\">", mean, "</td></tr>\n");
+  }
+  return text + "</table></div>\n";
+}
+
 std::string cell_of(const StudentGrade& grade, const std::string& id) {
   const auto found = std::ranges::find(grade.exercises, id, &ExerciseGrade::id);
   if (found == grade.exercises.end() || found->verdict == "SETUP") return "<td class=\"cell\">-</td>";
@@ -94,8 +118,8 @@ std::string students(const ClassReport& report) {
   text += "<th></th></tr>\n";
   for (const StudentGrade& grade : report.grades) {
     const double share = grade.max_points() > 0 ? grade.points() / grade.max_points() : 0;
-    text += concat("<tr><td><a href=\"students/", escaped(grade.key), "/feedback.md\">", escaped(grade.student),
-                   "</a></td><td>");
+    text += concat("<tr><td><a href=\"students/", escaped(grade.key), "/feedback.md\">", escaped(grade.student), "</a>",
+                   grade.student == grade.key ? "" : concat(" <small>", escaped(grade.key), "</small>"), "</td><td>");
     if (is_graded(grade))
       text += concat("<span class=\"bar\"><i style=\"width:", static_cast<int>(share * 100), "%\"></i></span>",
                      number(grade.points(), 2), " of ", number(grade.max_points(), 2));
@@ -185,15 +209,15 @@ std::string protections(const ClassReport& report) {
 }  // namespace
 
 std::string class_html(const ClassReport& report) {
-  std::string exercises;
-  for (const std::string& id : report.settings.exercises) exercises += (exercises.empty() ? "" : ", ") + id;
+  std::string ids;
+  for (const std::string& id : report.settings.exercises) ids += (ids.empty() ? "" : ", ") + id;
   return concat(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\">\n<title>Grades of a class</title><style>",
-      kStyle, "</style></head><body><main>\n<h1>Grades</h1>\n<p>Exercises ", exercises, "; release ",
+      kStyle, "</style></head><body><main>\n<h1>Grades</h1>\n<p>Exercises ", ids, "; release ",
       escaped(report.settings.release.tag), ", commit ", escaped(report.settings.release.commit.substr(0, 10)), "; ",
       report.settings.seeds.empty() ? "public inputs" : "points from secret inputs", "</p>\n", tiles(report),
-      students(report), failures(report), slowest(report), protections(report),
+      students(report), exercises(report), failures(report), slowest(report), protections(report),
       "<footer>Written by ./lockstep grade. Points are those of the automatic part; grades.csv has the same "
       "numbers.</footer>\n</main></body></html>\n");
 }

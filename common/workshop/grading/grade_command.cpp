@@ -137,6 +137,14 @@ fs::path out_folder(const Options& options) {
   return out.filename().empty() ? out.parent_path() : out;
 }
 
+// In the folder of submissions the results would be one.
+void require_apart(const fs::path& submissions, const fs::path& out) {
+  const fs::path place = fs::weakly_canonical(out).lexically_relative(fs::weakly_canonical(submissions));
+  if (fs::is_directory(submissions) && !place.empty() && *place.begin() != "..")
+    throw UsageError(concat("the results would be among the submissions in ", submissions.string(),
+                            ": give a folder outside of it with --out"));
+}
+
 struct Prepared {
   Workspace workspace;
   std::vector<Exercise> exercises = {};
@@ -257,6 +265,10 @@ void write_gradebook(const fs::path& file, const FilledGradebook& filled) {
   replace_file(file, filled.text);
   std::cout << file.string() << ": " << filled.filled << " grades to import\n";
   for (const std::string& remark : filled.remarks) std::cout << "  not in it: " << remark << "\n";
+  if (filled.feedback.empty()) return;
+  fs::path feedback = file;
+  write_zip(feedback.replace_filename(file.stem().string() + "_feedback.zip"), filled.feedback);
+  std::cout << feedback.string() << ": feedback for " << counted(filled.feedback.size(), "student") << "\n";
 }
 
 // @param grades  In the order of the tasks.
@@ -274,6 +286,7 @@ int grade_class(const Options& options) {
   if (!fs::is_directory(options.submissions) && !fs::is_regular_file(options.submissions))
     throw UsageError(concat(options.submissions.string(), " is neither a folder nor a zip"));
   if (options.out.empty()) throw UsageError("where should the results go? Give a folder with --out");
+  require_apart(options.submissions, out_folder(options));
   const Gradebooks books = read_gradebooks(options);
   const Prepared prepared = prepare(options);
   const Settings& settings = prepared.settings;
@@ -288,6 +301,8 @@ int grade_class(const Options& options) {
   write_class_files(settings.out, {all, settings, prepared.protections, seconds});
   remove_scratch(settings);
   write_gradebooks(books, tasks, all, settings.out);
+  if (!ignored.empty())
+    std::cout << counted(ignored.size(), "file") << " ignored, no submission: named at the beginning\n";
   const auto setups = std::ranges::count(all, "SETUP", &StudentGrade::status);
   std::cout << counted(all.size(), "submission") << " in " << with_digits(seconds, 0)
             << " s: " << (settings.out / "grades.csv").string() << ", class.html\n";

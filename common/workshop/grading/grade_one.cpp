@@ -71,15 +71,26 @@ std::vector<Exercise> exercises_of(const Workspace& workspace, const Settings& s
   return exercises;
 }
 
-// True if each word of one name is in the other. Words with letters outside of ASCII are left out: Moodle and Canvas
-// write them in different ways.
+bool is_ascii(char letter) { return static_cast<unsigned char>(letter) < 0x80; }
+
+// True if these letters are in the text in this order, perhaps with others between them.
+bool is_spread_in(const std::string& letters, const std::string& text) {
+  std::size_t at = 0;
+  for (const char letter : text) at += at < letters.size() && letters[at] == letter ? 1 : 0;
+  return at == letters.size();
+}
+
+// True if each word of one name is in the other. Letters outside of ASCII are left out, because Moodle and Canvas write
+// them in different ways: "J\u00fcrgen" may be "jurgen" and "juergen".
 bool may_be_same_person(const std::string& one, const std::string& other) {
   const std::string known = comparable_name(other);
   std::istringstream words(one);
   for (std::string word; words >> word;) {
-    const bool is_ascii =
-        std::ranges::all_of(word, [](char letter) { return static_cast<unsigned char>(letter) < 0x80; });
-    if (is_ascii && known.find(comparable_name(word)) == std::string::npos) return false;
+    const std::string letters = comparable_name(word);
+    std::string plain = letters;
+    std::erase_if(plain, [](char letter) { return !is_ascii(letter); });
+    const bool is_there = plain == letters ? known.find(plain) != std::string::npos : is_spread_in(plain, known);
+    if (!is_there) return false;
   }
   return true;
 }
@@ -106,9 +117,10 @@ std::set<std::string> compare_with_manifest(const Submission& submission, const 
   constexpr std::size_t kMostOfName = 100;
   take_name(plain_text(manifest.student, kMostOfName, LineBreaks::kReplace), received, grade);
   if (manifest.release.tag != settings.release.tag) {
-    grade.problems.push_back(concat("made with release ",
-                                    plain_text(manifest.release.tag, kMostOfName, LineBreaks::kReplace), "; this is ",
-                                    settings.release.tag));
+    grade.problems.push_back(
+        concat("made with release ", plain_text(manifest.release.tag, kMostOfName, LineBreaks::kReplace), "; this is ",
+               settings.release.tag,
+               settings.takes_any_release ? "" : ": bring the course up to date (git pull), and submit again"));
     if (!settings.takes_any_release) grade.status = "refused";
   }
   for (const auto& [name, digest] : manifest.digests) {
@@ -132,6 +144,13 @@ std::optional<ExerciseGrade> grade_of_reference(const Workspace& workspace, cons
   if (origin == Origin::kOwn && is_taken_over)
     grade.problems.push_back(concat(exercise.id, ": begun with use-reference, and changed since"));
   return std::nullopt;
+}
+
+// ", but lab.rar, notes.txt: ...": what somebody has handed in instead of the zip of `submit`.
+std::string listed(const std::set<std::string>& others) {
+  std::string names;
+  for (const std::string& name : others) names += concat(names.empty() ? ", but " : ", ", name);
+  return names.empty() ? "" : names + ": hand in the zip that ./lockstep submit writes";
 }
 
 // A submission's files and its manifest's notes on them.
@@ -161,7 +180,7 @@ HandedIn read_and_compare(const Options& options, const std::vector<Exercise>& e
   for (const std::string& refusal : submission.refusals)
     grade.problems.push_back("not taken: " + plain_text(refusal, kMostOfProblem, LineBreaks::kReplace));
   if (grade.status == "graded" && submission.files.size() <= submission.files.count(kManifestName))
-    grade.problems.emplace_back("it has no file of these exercises");
+    grade.problems.push_back(concat("it has no file of these exercises", listed(submission.others)));
   return {std::move(submission.files), std::move(references)};
 }
 

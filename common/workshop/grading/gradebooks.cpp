@@ -11,6 +11,7 @@
 #include "base/plain_text.hpp"
 #include "base/terminal.hpp"
 #include "grading/markup.hpp"
+#include "grading/student_files.hpp"
 
 namespace lockstep::grading {
 namespace {
@@ -140,21 +141,17 @@ std::string feedback_of(const StudentGrade& grade) {
   return text;
 }
 
-// Finds the row of each grade of a platform, and calls `take` with it.
+// Finds the row of each grade of a platform, and calls `take` with it, also for a submission that was not graded.
 // @param number_of  A row's number of the student. @param name_of  A row's name; empty: unknown.
 void match(const std::vector<PlatformGrade>& grades, Platform platform, const std::vector<Row>& rows,
            const std::function<std::string(const Row&)>& number_of,
            const std::function<std::string(const Row&)>& name_of, FilledGradebook& filled,
-           const std::function<void(const Row&, const StudentGrade&)>& take) {
+           const std::function<void(const Row&, const PlatformGrade&)>& take) {
   for (const PlatformGrade& one : grades) {
     if (one.name.platform != platform) continue;
     const auto leave_out = [&](const std::string& why) {
       filled.remarks.push_back(concat(one.name.key(), " (", one.name.student, "): ", why));
     };
-    if (one.grade.status != "graded") {
-      leave_out(one.grade.status);
-      continue;
-    }
     const auto row = std::ranges::find_if(rows.begin() + 1, rows.end(), [&](const Row& each) {
       return !one.name.number.empty() && number_of(each) == one.name.number;
     });
@@ -163,8 +160,8 @@ void match(const std::vector<PlatformGrade>& grades, Platform platform, const st
     } else if (!is_same_student(one.name, name_of(*row))) {
       leave_out(concat("the row with this number is of ", shown_cell(name_of(*row)), "; enter it by hand"));
     } else {
-      take(*row, one.grade);
-      ++filled.filled;
+      take(*row, one);
+      if (one.grade.status != "graded") leave_out(one.grade.status);
     }
   }
 }
@@ -231,7 +228,14 @@ FilledGradebook MoodleWorksheet::fill(const std::vector<PlatformGrade>& grades) 
   match(
       grades, Platform::kMoodle, rows_, [&](const Row& row) { return digits_at_end(cell_of(row, identifier_)); },
       [&](const Row& row) { return cell_of(row, name_); }, filled,
-      [&](const Row& row, const StudentGrade& grade) { filled.text += filled_row(row, grade); });
+      [&](const Row& row, const PlatformGrade& one) {
+        if (one.grade.status == "SETUP") return;  // tried again
+        // Of a folder's name Moodle reads the number and the two words after it.
+        filled.feedback[concat(one.name.key(), "_assignsubmission_file_/feedback.txt")] = feedback_markdown(one.grade);
+        if (one.grade.status != "graded") return;
+        filled.text += filled_row(row, one.grade);
+        ++filled.filled;
+      });
   return filled;
 }
 
@@ -264,7 +268,11 @@ FilledGradebook CanvasGradebook::fill(const std::vector<PlatformGrade>& grades) 
   match(
       grades, Platform::kCanvas, rows_, [&](const Row& row) { return cell_of(row, id_); },
       [&](const Row& row) { return id_ == 2 ? cell_of(row, 0) + cell_of(row, 1) : cell_of(row, 0); }, filled,
-      [&](const Row& row, const StudentGrade& grade) { filled.text += line_of(row, scaled(grade, maximum)); });
+      [&](const Row& row, const PlatformGrade& one) {
+        if (one.grade.status != "graded") return;
+        filled.text += line_of(row, scaled(one.grade, maximum));
+        ++filled.filled;
+      });
   return filled;
 }
 

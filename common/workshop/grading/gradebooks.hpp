@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "grading/archive.hpp"
 #include "grading/download_names.hpp"
 #include "grading/grade.hpp"
 
@@ -20,12 +21,14 @@ struct FilledGradebook {
   std::string text;                       ///< CSV, with commas; only the rows that have got a grade.
   std::size_t filled = 0;                 ///< The number of these.
   std::vector<std::string> remarks = {};  ///< Grades that are not in it, and why.
+  Files feedback = {};                    ///< Moodle: what students may read, by the names that its import expects.
 };
 
 /// Moodle's grading worksheet of one assignment. Its import needs the columns Identifier, Grade and "Last modified
 /// (grade)", and finds students by the number in Identifier, which is also in the names of submissions. The worksheet
 /// must be Moodle's English one.
-/// @source Moodle 5, mod/assign/feedback/offline/importgradeslib.php, init() and next().
+/// @source Moodle 5, mod/assign/feedback/offline/importgradeslib.php, init() and next(); for feedback
+/// mod/assign/feedback/file/importziplib.php, is_valid_filename_for_import().
 class MoodleWorksheet {
  public:
   /// @param csv  The worksheet's text. @throws FormatError  A column is missing, or a maximum is not a number that

@@ -19,13 +19,14 @@ struct Lab {
   double report_percent = 0;           ///< Share for the written part.
 };
 
-/// @param root  The project's root. @throws FormatError  The file is invalid, or names an unknown exercise.
+/// @param root  The project's root. @throws FormatError  The file is invalid, or names an unknown exercise. (A release
+/// for students may lack some.)
 [[nodiscard]] std::vector<Lab> read_labs(const std::filesystem::path& root,
                                          const std::vector<exercise::Exercise>& catalogue);
 
 /// The exercises of a lab, or the named ones, or all; in catalogue order.
 /// @param lab  0: none. @param words  Exercises as a user names them.
-/// @throws UsageError  No such lab or exercise, or the lab has no exercises yet.
+/// @throws UsageError  No such lab or exercise, or the lab has no exercises here.
 [[nodiscard]] std::vector<exercise::Exercise> chosen_exercises(const std::filesystem::path& root,
                                                                const std::vector<exercise::Exercise>& catalogue,
                                                                int lab, const std::vector<std::string>& words);

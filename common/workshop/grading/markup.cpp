@@ -27,12 +27,15 @@ std::string escaped(const std::string& text) {
 }
 
 std::string markdown_line(const std::string& text) {
-  constexpr std::string_view kSigns = "\\`*_{}[]()<>#!|~&^$:@";
+  constexpr std::string_view kSigns = "\\`*_{}[]<>#!|~&^$@";
   std::string result;
-  for (const char letter : plain_text(text, kMostOfLine, LineBreaks::kReplace)) {
-    const bool is_sign = kSigns.find(letter) != std::string_view::npos;
-    if (is_sign) result += '\\';
-    result += letter;
+  const std::string plain = plain_text(text, kMostOfLine, LineBreaks::kReplace);
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    // Many read the file as it is, so what is harmless stays: "elements: uneven (P-1)".
+    const bool begins_address = plain[i] == ':' && i + 1 < plain.size() && plain[i + 1] != ' ';
+    const bool begins_target = plain[i] == '(' && i > 0 && plain[i - 1] == ']';
+    if (begins_address || begins_target || kSigns.find(plain[i]) != std::string_view::npos) result += '\\';
+    result += plain[i];
   }
   const bool is_list = result.starts_with('-') || result.starts_with('+') || result.starts_with('=');
   return is_list ? "\\" + result : result;

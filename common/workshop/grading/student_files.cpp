@@ -155,8 +155,10 @@ std::string junit_xml(const StudentGrade& grade) {
 }
 
 std::string feedback_markdown(const StudentGrade& grade) {
-  std::string text = concat("# ", markdown_line(grade.student), ": ", number(grade.points()), " of ",
-                            number(grade.max_points()), "\n\n");
+  const bool is_graded = grade.status == "graded";
+  std::string text =
+      concat("# ", markdown_line(grade.student), ": ",
+             is_graded ? concat(number(grade.points()), " of ", number(grade.max_points())) : "not graded", "\n\n");
   for (const std::string& problem : grade.problems) text += "- " + markdown_line(problem) + "\n";
   if (!grade.problems.empty()) text += "\n";
   for (const ExerciseGrade& exercise : grade.exercises) text += exercise_markdown(exercise);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <regex>
 #include <set>
 
 #include "base/error.hpp"
@@ -16,18 +17,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Digest of a submission: its archive's bytes, or names and bytes of its files.
+// Digest of a submission: its archive's bytes, or names and bytes of its files. Where a folder is does not matter.
 std::string content_digest(const fs::path& path) {
   constexpr std::uint64_t kMost = 64 << 20, kMostOfFile = 1 << 20;  // larger ones are refused
-  std::string text;
   if (!fs::is_directory(path)) return fs::file_size(path) > kMost ? "too large" : sha256_hex(read_file(path));
   std::vector<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(path))
-    if (fs::is_regular_file(entry.symlink_status()) && files.size() < 5000) files.push_back(entry.path());
+  for (fs::recursive_directory_iterator it(path), end; it != end && files.size() <= ArchiveLimits{}.files; ++it) {
+    if (it->is_directory() && is_left_out(it->path(), it.depth())) it.disable_recursion_pending();
+    if (fs::is_regular_file(it->symlink_status())) files.push_back(it->path());
+  }
   std::ranges::sort(files);
+  std::string text;
   for (const fs::path& file : files) {
     const std::uintmax_t bytes = fs::file_size(file);
-    text += concat(file.string(), " ", bytes > kMostOfFile ? "too large" : sha256_hex(read_file(file)), "\n");
+    text += concat(file.lexically_relative(path).string(), " ",
+                   bytes > kMostOfFile ? "too large" : sha256_hex(read_file(file)), "\n");
   }
   return sha256_hex(text);
 }
@@ -44,20 +48,25 @@ std::string basis_of(const Task& task, const std::string& settings_text) {
   }
 }
 
-// A name that is valid in every path. Names in a zip may be longer than those of files.
+bool is_letter_or_digit(char letter) {
+  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9');
+}
+
+// A name that is valid in every path and no option of a program. Letters of all languages stay: the names of two
+// students in Chinese would otherwise be the same. Names in a zip may be longer than those of files.
 std::string key_of(const ReceivedEntry& entry) {
   constexpr std::size_t kMost = 150;  // with signs after it, to tell two apart
-  std::string key = entry.is_folder ? entry.name : fs::path(entry.name).stem().string();
-  if (key.ends_with(".tar") || key.ends_with(".TAR")) key.erase(key.size() - 4);
+  std::string name = entry.is_folder ? entry.name : fs::path(entry.name).stem().string();
+  if (name.ends_with(".tar") || name.ends_with(".TAR")) name.erase(name.size() - 4);
+  std::string key = plain_text(name, kMost, LineBreaks::kReplace);
   std::ranges::replace_if(
       key,
       [](char letter) {
-        return !((letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-                 (letter >= '0' && letter <= '9') || letter == '_' || letter == '-' || letter == '.');
+        const bool is_ascii = static_cast<unsigned char>(letter) < 0x80;
+        return is_ascii && !is_letter_or_digit(letter) && letter != '_' && letter != '-' && letter != '.';
       },
       '_');
-  key.resize(std::min(key.size(), kMost));
-  return key.starts_with('.') ? "_" + key : key;
+  return key.starts_with('.') || key.starts_with('-') ? "_" + key : key;
 }
 
 // A file that a student has handed in on Moodle or Canvas.
@@ -72,21 +81,31 @@ struct Student {
   std::vector<ReceivedEntry> folders;  // without an archive in them
 };
 
-// True if the names cannot be Canvas': it gives each file of a student a number. An instructor may have named files
-// "week_1_2_anna.zip" and "week_1_2_bob.zip".
-bool repeats_numbers(const std::vector<ReceivedEntry>& entries) {
-  std::set<std::string> seen;
-  for (const ReceivedEntry& entry : entries)
-    if (const auto name = canvas_name(entry.name);
-        name && !entry.is_folder && !seen.insert(concat(name->key(), " ", name->upload)).second)
-      return true;
-  return false;
+// "submission.zip" of "submission-1.zip", Canvas' name for one that was handed in again.
+std::string first_name(const std::string& file) {
+  static const std::regex kAgain("-[0-9]+([.][^.]*)$");
+  return std::regex_replace(file, kAgain, "$1");
+}
+
+// False if the names cannot be Canvas', or an instructor has more likely chosen them: "week_1_2_anna.zip" and
+// "week_1_2_bob.zip" (Canvas gives each file of a student a number), or "lab_1_1204627_anna.zip" and
+// "lab_1_1204628_bob.zip" (everybody would be the student 1).
+bool may_be_from_canvas(const std::vector<ReceivedEntry>& entries) {
+  std::set<std::string> files, students, archives;
+  for (const ReceivedEntry& entry : entries) {
+    const auto name = canvas_name(entry.name);
+    if (!name || entry.is_folder) continue;
+    if (!files.insert(concat(name->key(), " ", name->upload)).second) return false;
+    students.insert(name->key());
+    if (is_archive_name(name->file)) archives.insert(first_name(name->file));
+  }
+  return students.size() > 1 || archives.size() <= 1;
 }
 
 // The file of a folder that is not an archive, as an archive: numbers name it on the disk, and its name is in it.
 fs::path packed(const ReceivedEntry& folder, const fs::path& zip) {
   constexpr std::uintmax_t kMostOfFile = (1 << 20) + 1;  // more is refused
-  constexpr std::size_t kMostFiles = 2001;
+  constexpr std::size_t kMostFiles = ArchiveLimits{}.files + 1;
   Files files;
   for (const ReceivedFile& one : folder.files)
     if (files.size() < kMostFiles && fs::file_size(one.path) <= kMostOfFile) files[one.name] = read_file(one.path);
@@ -204,7 +223,7 @@ std::vector<Task> find_submissions(const fs::path& source, const std::string& se
                                    std::vector<std::string>& ignored) {
   const std::vector<ReceivedEntry> entries =
       fs::is_directory(source) ? entries_of_folder(source, ignored) : entries_of_zip(source, unpacked, ignored);
-  Collection collection(unpacked, !repeats_numbers(entries), ignored);
+  Collection collection(unpacked, may_be_from_canvas(entries), ignored);
   for (const ReceivedEntry& entry : entries) collection.add(entry);
   std::vector<Task> tasks = collection.tasks();
   for (Task& task : tasks) task.basis = basis_of(task, settings_text);

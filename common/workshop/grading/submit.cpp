@@ -1,12 +1,14 @@
 // submit: packs the learner's files of some exercises into one zip, with a manifest.
 #include <iostream>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/plain_text.hpp"
 #include "base/sha256.hpp"
 #include "base/utf8.hpp"
 #include "exercise_tool/records.hpp"
@@ -92,6 +94,22 @@ class Overview {
   std::vector<std::string> open_;
 };
 
+// A source of the learner's own compiles with `check`, and is missing where the submission is graded.
+void warn_of_other_sources(const Workspace& workspace, const Exercise& exercise) {
+  const std::set<std::string> endings = {".hpp", ".h", ".cpp", ".cu", ".cuh", ".inc"};
+  std::set<std::string> others;
+  for (const auto& entry : fs::directory_iterator(workspace.work(exercise)))
+    if (endings.contains(entry.path().extension())) others.insert(entry.path().filename());
+  std::string given;
+  for (const std::string& file : exercise.files) {
+    others.erase(file);
+    given += (given.empty() ? "" : " and ") + file;
+  }
+  for (const std::string& file : others)
+    std::cout << "      NOT handed in: " << plain_text(file, 100, LineBreaks::kReplace) << "; put its code into "
+              << given << "\n";
+}
+
 int write_submission(const Options& options) {
   const Workspace workspace = exercise::open_workspace();
   Manifest manifest{.student = options.student.empty() ? name_in_git(workspace) : options.student,
@@ -119,6 +137,7 @@ int write_submission(const Options& options) {
     const Origin origin = origin_of(workspace.root, exercise, files, is_taken_over);
     if (is_taken_over || origin == Origin::kReference) manifest.references.push_back(exercise.id);
     overview.add(workspace, exercise, record, note_on(origin, is_taken_over));
+    warn_of_other_sources(workspace, exercise);
   }
   if (files.empty()) throw UsageError("none of these exercises is started");
   files[kManifestName] = to_text(manifest);

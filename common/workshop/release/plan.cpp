@@ -32,10 +32,20 @@ std::string name_of(const std::string& path) { return fs::path(path).filename().
 
 bool is_below(const std::string& path, const std::string& folder) { return path.starts_with(folder + "/"); }
 
+bool is_meant(const Exercise& exercise, const std::string& word) {
+  return exercise.id == word || exercise.id.starts_with(word + ".");
+}
+
 bool is_chosen(const Exercise& exercise, const std::vector<std::string>& chosen) {
-  return chosen.empty() || std::ranges::any_of(chosen, [&](const std::string& word) {
-           return exercise.id == word || exercise.id.starts_with(word + ".");
-         });
+  return chosen.empty() ||
+         std::ranges::any_of(chosen, [&](const std::string& word) { return is_meant(exercise, word); });
+}
+
+// A word that names nothing would leave out what somebody has asked for.
+void require_known(const std::vector<Exercise>& catalogue, const std::vector<std::string>& chosen) {
+  for (const std::string& word : chosen)
+    if (std::ranges::none_of(catalogue, [&](const Exercise& one) { return is_meant(one, word); }))
+      throw UsageError(concat("there is no exercise or chapter ", word, ": they are written like 02.1 and 02"));
 }
 
 // The strings of a list in an exercise.json.
@@ -132,7 +142,9 @@ Plan plan_release(const fs::path& root, const std::vector<std::string>& tracked,
                   const std::vector<std::string>& chosen) {
   Plan plan;
   std::set<std::string> others;  // folders of unchosen exercises, in exercises/ and tests/exercises/
-  for (const Exercise& exercise : exercise::read_catalogue(root)) {
+  const std::vector<Exercise> catalogue = exercise::read_catalogue(root);
+  require_known(catalogue, chosen);
+  for (const Exercise& exercise : catalogue) {
     if (!is_chosen(exercise, chosen)) {
       others.insert(concat(exercise.chapter, "/", exercise.name));
       continue;
@@ -146,7 +158,6 @@ Plan plan_release(const fs::path& root, const std::vector<std::string>& tracked,
     plan.exercises.push_back(exercise);
   }
   leave_out_includers(root, tracked, plan);
-  if (plan.exercises.empty()) throw UsageError("there is no such exercise or chapter");
   std::string text_of_subjects;
   for (const std::string& file : tracked)
     if (file.starts_with("tests/exercises/") && name_of(file) == "subject.cpp")

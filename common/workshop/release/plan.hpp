@@ -35,7 +35,8 @@ struct Giveaway {
 [[nodiscard]] std::vector<std::string> files_of(const Giveaway& giveaway, const std::vector<std::string>& tracked);
 
 /// @param tracked  All files tracked by git. @param chosen  Exercises ("02.1") or chapters ("02"); empty: all.
-/// @throws UsageError  No exercise matches. @throws FormatError  A file that an exercise names does not exist.
+/// @throws UsageError  No exercise matches one of these. @throws FormatError  A file that an exercise names does not
+/// exist.
 [[nodiscard]] Plan plan_release(const std::filesystem::path& root, const std::vector<std::string>& tracked,
                                 const std::vector<std::string>& chosen);
 

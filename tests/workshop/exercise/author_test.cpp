@@ -78,6 +78,16 @@ TEST_CASE("names and numbers that cannot be used are refused", "[exercise][autho
   CHECK_THAT(finished.err, ContainsSubstring(message));
 }
 
+TEST_CASE("a title that would damage the exercise's JSON is refused", "[exercise][author]") {
+  const Project project;
+  for (const char* title : {"", "The \"ring\"", "a\\b", "two\nlines"}) {
+    const test::Finished finished = project.author({"new", "02.5", "add_up", title});
+    CHECK(finished.exit_code != 0);
+    CHECK_THAT(finished.err, ContainsSubstring("a title is one line without quotation marks"));
+  }
+  CHECK(!fs::exists(project.root() / "exercises"));
+}
+
 TEST_CASE("an adopted submission loses its comments and nothing else", "[exercise][author]") {
   const Project project;
   REQUIRE(project.author({"new", "02.5", "add_up", "Adding up"}).exit_code == 0);

@@ -98,6 +98,17 @@ TEST_CASE("options that would be ignored, or fail everybody, are refused", "[gra
   }
 }
 
+TEST_CASE("results are not written among the submissions, where they would be one", "[grading]") {
+  const SmallClass course;
+  for (const fs::path& out : {course.in(), course.in() / "out", course.in() / "new" / ".." / "out"}) {
+    const test::Finished refused = grade_folder(course.in(), out, {"--only", "02.1"});
+    INFO(out << refused.out << refused.err);
+    CHECK(refused.exit_code == 2);
+    CHECK_THAT(refused.err, ContainsSubstring("would be among the submissions"));
+  }
+  CHECK(std::distance(fs::directory_iterator(course.in()), fs::directory_iterator()) == 1);
+}
+
 TEST_CASE("a secret is read without its line break, from a file of its owner alone", "[grading]") {
   const SmallClass course;
   CHECK(read_secret(course.file("key", "a b\r\n\n", kPrivate)) == "a b");

@@ -160,6 +160,10 @@ TEST_CASE("of Canvas' files the student's latest archive counts", "[grading]") {
 TEST_CASE("names with numbers that an instructor has chosen are nobody's download", "[grading]") {
   Download download({{"week_1_2_anna.zip", "x"}, {"week_1_2_bob.zip", "y"}});
   CHECK(keys_of(download.tasks(false)) == std::vector<std::string>{"week_1_2_anna", "week_1_2_bob"});
+  Download numbers({{"lab_1_1204627_anna.zip", "x"}, {"lab_1_1204628_bob.zip", "y"}});
+  CHECK(keys_of(numbers.tasks(false)) == std::vector<std::string>{"lab_1_1204627_anna", "lab_1_1204628_bob"});
+  Download alone({{"anna_12_900_lab.zip", "x"}, {"anna_12_901_lab-1.zip", "y"}, {"anna_12_902_notes.pdf", "z"}});
+  CHECK(keys_of(alone.tasks(false)) == std::vector<std::string>{"canvas_12"});
   Download group({{"anna_1_7_lab.zip", "x"}, {"bob_2_7_lab.zip", "x"}});  // a file of both
   CHECK(keys_of(group.tasks(false)) == std::vector<std::string>{"canvas_1", "canvas_2"});
   Download around({{"all/anna.zip", "x"}, {"all/bob.zip", "y"}, {"all/cy/work/x", "z"}});
@@ -205,6 +209,38 @@ TEST_CASE("every submission has results of its own, whatever it is called", "[gr
   for (const Task& task : tasks) CHECK(fs::create_directories(folder.path() / "out" / task.key));
 }
 
+TEST_CASE("names in all languages tell students apart, and are neither options nor commands", "[grading]") {
+  Download download({{"J\u00fcrgen O'Neil.zip", "x"},
+                     {"\u738b\u4f1f.zip", "x"},
+                     {"\u674e\u5a1c/work/x", "x"},
+                     {"--help.zip", "x"},
+                     {"a;b\xe2\x80\xae\x1b[2J.zip", "x"}});
+  std::vector<std::string> keys = keys_of(download.tasks(GENERATE(true, false)));
+  std::ranges::sort(keys);
+  CHECK(keys == std::vector<std::string>{"J\u00fcrgen_O_Neil", "_--help", "a_b___2J", "\u674e\u5a1c", "\u738b\u4f1f"});
+}
+
+TEST_CASE("a clone is graded anew if its files have changed, and not if git or a build has", "[grading]") {
+  const test::TemporaryFolder folder;
+  const auto write = [&](const fs::path& file) {
+    fs::create_directories((folder.path() / file).parent_path());
+    write_file(folder.path() / file, file.string());
+  };
+  const auto basis = [&](const std::string& of_class) {
+    std::vector<std::string> ignored;
+    return find_submissions(folder.path() / of_class, "settings", folder.path() / "unpacked", ignored).at(0).basis;
+  };
+  write("in/anna/work/x");
+  const std::string before = basis("in");
+  write("in/anna/.git/FETCH_HEAD");
+  write("in/anna/build/x.o");
+  CHECK(basis("in") == before);
+  fs::rename(folder.path() / "in", folder.path() / "moved");
+  CHECK(basis("moved") == before);
+  write("moved/anna/work/y");
+  CHECK(basis("moved") != before);
+}
+
 TEST_CASE("one submission is no class, and a damaged zip says so", "[grading]") {
   const test::TemporaryFolder folder;
   std::vector<std::string> ignored;
@@ -244,10 +280,13 @@ TEST_CASE("a class from Moodle is graded as it was downloaded", "[grading]") {
   Files signed_by_ada = right, signed_by_bob = right;
   signed_by_ada["manifest.json"] = maker.manifest_of("ada", right, "Ada Lovelace");
   signed_by_bob["manifest.json"] = maker.manifest_of("bob", right, "Bob Brown");
+  const Files signed_by_muller = {{"manifest.json", maker.manifest_of("jm", {}, "J\u00fcrgen M\u00fcller")}};
   write_zip(folder.path() / "class.zip",
             {{"Ada -=\u00fc Lovelace_11_assignsubmission_file_/submission.zip", zipped(signed_by_ada)},
              {"--jobs, 1_22_assignsubmission_file_/submission.zip", zipped(signed_by_bob)},
-             {"Cy_33_assignsubmission_file_/essay.pdf", "%PDF"}});
+             {"Cy_33_assignsubmission_file_/essay.pdf", "%PDF"},
+             {"Jurgen Muller_44_assignsubmission_file_/submission.zip", zipped(signed_by_muller)},
+             {"Uma Gray_55_assignsubmission_file_/submission.zip", zipped(signed_by_muller)}});
   const test::Finished graded = grade_folder(folder.path() / "class.zip", folder.path() / "out", {"--only", "02.1"});
   INFO(graded.out << graded.err);
   REQUIRE(graded.exit_code == 0);
@@ -260,6 +299,8 @@ TEST_CASE("a class from Moodle is graded as it was downloaded", "[grading]") {
   CHECK(grade("moodle_22").student == "--jobs, 1");
   CHECK(grade("moodle_22").problems == std::vector<std::string>{"manifest.json names another student"});
   CHECK(grade("moodle_33").points() == 0);
+  CHECK(grade("moodle_44").problems == std::vector<std::string>{"it has no file of these exercises"});
+  CHECK(grade("moodle_55").problems.front() == "manifest.json names another student");
   CHECK_THAT(read_file(folder.path() / "out" / "grades.csv"), ContainsSubstring("moodle_22,\"'--jobs, 1\","));
   CHECK(!fs::exists(folder.path() / "out" / ".scratch"));
 }

@@ -54,6 +54,20 @@ TEST_CASE("Moodle's worksheet gets the grades of this class and nothing else", "
                               "moodle_33 (Team 1): the row with this number is of Cy \"C\" Young; enter it by hand"});
 }
 
+TEST_CASE("feedback for Moodle goes to those whom the worksheet knows, graded or refused", "[grading]") {
+  const Files feedback =
+      MoodleWorksheet(kWorksheet)
+          .fill({graded("Ada ../ Lovelace_11_assignsubmission_file_"),
+                 graded("Cy C Young_33_assignsubmission_file_", "refused"), graded("Dee_44_assignsubmission_file_"),
+                 graded("Team 1_22_assignsubmission_file_"), graded("=1+1_22_assignsubmission_file_", "SETUP"),
+                 graded("lovelaceada_12345_6789_submission.zip")})
+          .feedback;
+  REQUIRE(feedback.size() == 2);
+  CHECK_THAT(feedback.at("moodle_11_assignsubmission_file_/feedback.txt"), ContainsSubstring("S: 7 of 10"));
+  CHECK(feedback.contains("moodle_33_assignsubmission_file_/feedback.txt"));
+  CHECK(CanvasGradebook(kGradebook, "102").fill({graded("lovelaceada_12345_6789_x.zip")}).feedback.empty());
+}
+
 TEST_CASE("grades are scaled before they are rounded", "[grading]") {
   PlatformGrade one = graded("Ada Lovelace_11_assignsubmission_file_");
   one.grade.exercises.clear();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -93,6 +94,38 @@ TEST_CASE("an archive that unpacks to too much is refused, however that is sprea
   }
 }
 
+TEST_CASE("of a clone of the whole course no file is left out, and what has too many is refused", "[grading]") {
+  const test::TemporaryFolder folder;
+  Files clone = {{"clone/work/x", "x"}};
+  for (int i = 0; i < 4500; ++i) clone[concat("clone/chapters/", i)] = "y";
+  write_zip(folder.path() / "clone.zip", clone);
+  for (const auto& [name, text] : clone) {
+    fs::create_directories((folder.path() / name).parent_path());
+    write_file(folder.path() / name, text);
+  }
+  for (const char* name : {"clone.zip", "clone"}) {
+    INFO(name);
+    const Submission found = read_submission(folder.path() / name, is_work);
+    CHECK(found.files == Files{{"work/x", "x"}});
+    CHECK(found.refusals.empty());
+    CHECK_THROWS_AS(read_submission(folder.path() / name, is_work, {.files = 4000}), FormatError);
+  }
+}
+
+TEST_CASE("the first files that nobody asked for are known by name", "[grading]") {
+  const test::TemporaryFolder folder;
+  Files files = {{"work/x", "x"}, {"__MACOSX/work/._x", "x"}, {"._lab.rar", "x"}, {"lab.rar", "x"}, {"a\x1b[2J", "x"}};
+  for (char letter = 'm'; letter < 'z'; ++letter) files[concat("src/", letter)] = "x";
+  write_zip(folder.path() / "a.zip", files);
+  const std::set<std::string> first = {"a?[2J", "lab.rar", "src/m", "src/n", "src/o"};
+  CHECK(read_submission(folder.path() / "a.zip", is_work).others == first);
+
+  fs::create_directories(folder.path() / "s" / "work");
+  write_file(folder.path() / "s" / "work" / "x", "x");
+  write_file(folder.path() / "s" / "lab.rar", "x");
+  CHECK(read_submission(folder.path() / "s", is_work).others == std::set<std::string>{"lab.rar"});
+}
+
 TEST_CASE("a manifest comes back as it was written, and another version is refused", "[grading]") {
   const Manifest manifest{"Ada \"L\"", {"v1", "abc"}, {"02.1", "02.2"}, {"02.2"}, {{"work/x", sha256_hex("x")}}};
   const Manifest back = parse_manifest(to_text(manifest));
@@ -121,11 +154,24 @@ TEST_CASE("the labs name exercises that exist, and their weights add up", "[grad
   for (const exercise::Exercise& one : first) CHECK((one.id.starts_with("01.") || one.id.starts_with("02.")));
   CHECK(chosen_exercises(kRoot, catalogue, 0, {"2.1"}).size() == 1);
   CHECK_THROWS_AS(chosen_exercises(kRoot, catalogue, 9, {}), UsageError);
+  CHECK_THROWS_WITH(chosen_exercises(kRoot, catalogue, 4, {}), ContainsSubstring("docs/labs/ says what is handed in"));
   auto with_lecturers = catalogue;
   with_lecturers.push_back(catalogue.front());
   with_lecturers.back().id = "02.50";
   CHECK(chosen_exercises(kRoot, with_lecturers, 1, {}).size() == first.size());
   CHECK(chosen_exercises(kRoot, with_lecturers, 1, {"02.50"}).size() == first.size() + 1);
+}
+
+TEST_CASE("a release with some of the exercises has labs of these", "[grading]") {
+  const test::TemporaryFolder folder;
+  fs::create_directories(folder.path() / "exercises");
+  fs::copy_file(kRoot / "exercises" / "labs.json", folder.path() / "exercises" / "labs.json");
+  auto part = exercise::read_catalogue(kRoot);
+  std::erase_if(part, [](const exercise::Exercise& one) { return one.id != "02.1"; });
+  CHECK_THROWS_WITH(chosen_exercises(folder.path(), part, 1, {}), ContainsSubstring("and there is none"));
+  write_file(folder.path() / "RELEASE", "release: release-2027\ncommit: 1234567\n");
+  CHECK(chosen_exercises(folder.path(), part, 1, {}).size() == 1);
+  CHECK_THROWS_WITH(chosen_exercises(folder.path(), part, 5, {}), ContainsSubstring("lab 5 has no exercises here"));
 }
 
 TEST_CASE("points are the share of checks that passed, of those that the template does not pass", "[grading]") {
@@ -215,6 +261,24 @@ TEST_CASE("the median of a class of two is between their points", "[grading]") {
   const Settings settings;
   const std::vector<Protection> protections;
   CHECK_THAT(class_html({grades, settings, protections, 3}), ContainsSubstring("<b>75 %</b><span>median of points"));
+}
+
+TEST_CASE("the class's page says how many have handed in and passed each exercise", "[grading]") {
+  std::vector<StudentGrade> grades = {{.key = "a", .student = "A"},
+                                      {.key = "b", .student = "B"},
+                                      {.key = "c", .student = "C"},
+                                      {.key = "d", .student = "D", .status = "refused"}};
+  grades[0].exercises = {{.id = "02.1", .title = "T", .points = 10, .max_points = 10, .verdict = "passed"}};
+  grades[1].exercises = {{.id = "02.1", .title = "T", .points = 5, .max_points = 10, .verdict = "WRONG"}};
+  grades[2].exercises = {{.id = "02.1", .title = "T", .max_points = 10}};
+  Settings settings;
+  settings.exercises = {"02.1", "02.2"};
+  const std::vector<Protection> protections;
+  const std::string page = class_html({grades, settings, protections, 3});
+  CHECK_THAT(page, ContainsSubstring(">C</a> <small>c</small></td>"));  // there may be two of that name
+  const std::string cell = "</td><td class=\"number\">";
+  CHECK_THAT(page, ContainsSubstring(concat("<td>02.1", cell, "2", cell, "1", cell, "7.5 of 10</td>")));
+  CHECK_THAT(page, ContainsSubstring(concat("<td>02.2", cell, "0", cell, "0", cell, "-</td>")));
 }
 
 TEST_CASE("the class's table and page hold everyone, and nothing that a spreadsheet or browser runs", "[grading]") {

@@ -87,7 +87,9 @@ TEST_CASE("a block of Markdown ends where it is meant to", "[grading]") {
 
 TEST_CASE("a line of Markdown holds no heading, link, picture, tag or second line", "[grading]") {
   CHECK(markdown_line("# 10 of 10") == "\\# 10 of 10");
-  CHECK(markdown_line("![x](http://example.org)") == "\\!\\[x\\]\\(http\\://example.org\\)");
+  CHECK(markdown_line("![x](http://example.org)") == "\\!\\[x\\]\\(http\\://example.org)");
+  CHECK(markdown_line("see http://example.org :x:") == "see http\\://example.org \\:x:");
+  CHECK(markdown_line("10 elements: uneven (P-1) / P") == "10 elements: uneven (P-1) / P");
   CHECK(markdown_line("<img src=x>") == "\\<img src=x\\>");
   CHECK(markdown_line("a\n# b") == "a \\# b");
   CHECK(markdown_line("- a") == "\\- a");
@@ -105,9 +107,11 @@ TEST_CASE("feedback shows what a submission said as text", "[grading]") {
       {.id = "02.1", .title = "T", .max_points = 7, .verdict = "BUILD", .compiler = "error: ```\n# 7 of 7\n\x1b[2J"}};
   const std::string feedback = feedback_markdown(grade);
   CHECK_THAT(feedback, ContainsSubstring("# \\# Ada \\<b\\>: 0 of 7"));
-  CHECK_THAT(feedback, ContainsSubstring("- \\!\\[p\\]\\(http\\://example.org\\) \\# 10 of 10\n"));
+  CHECK_THAT(feedback, ContainsSubstring("- \\!\\[p\\]\\(http\\://example.org) \\# 10 of 10\n"));
   CHECK_THAT(feedback, ContainsSubstring("````text\n"));
   CHECK(feedback.find('\x1b') == std::string::npos);
+  CHECK_THAT(feedback_markdown({.key = "x", .student = "X", .status = "refused", .problems = {"too large"}}),
+             ContainsSubstring("# X: not graded\n\n- too large\n"));
 }
 
 }  // namespace lockstep::grading

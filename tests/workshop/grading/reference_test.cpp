@@ -186,6 +186,18 @@ TEST_CASE("submit takes a name from git that is not UTF-8", "[grading]") {
   CHECK(project.manifest().student == "J\xef\xbf\xbdrgen");
 }
 
+TEST_CASE("submit says which sources of the learner's own are not handed in", "[grading]") {
+  const Project project;
+  fs::create_directories(project.mine().parent_path());
+  write_file(project.mine(), "one");
+  CHECK(project.submit().find("NOT handed in") == std::string::npos);
+  write_file(project.mine().parent_path() / "helper.hpp", "two");
+  write_file(project.mine().parent_path() / "notes.md", "three");
+  const std::string said = project.submit();
+  CHECK_THAT(said, ContainsSubstring("NOT handed in: helper.hpp; put its code into reduce_scatter.cpp"));
+  CHECK(said.find("notes.md") == std::string::npos);
+}
+
 TEST_CASE("use-reference is remembered while its file is changed, and forgotten where one begins anew", "[grading]") {
   const Project project;
   project.run({"lockstep_exercises", "use-reference", "02.1"});

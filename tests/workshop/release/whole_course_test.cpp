@@ -52,3 +52,9 @@ TEST_CASE("A release of one chapter has what its exercises need, and gives nothi
   CHECK_FALSE(plan.has("tests/exercises/01_mini_all_reduce/1_framing/judge.cpp"));
   CHECK_FALSE(plan.has("solutions"));
 }
+
+TEST_CASE("A word that names no exercise is refused, and not left out", "[release]") {
+  for (const char* word : {"2.1", "02.99", "ring"})
+    CHECK_THROWS_WITH(plan_release(kRoot, {}, {"01", word}),
+                      Catch::Matchers::ContainsSubstring("there is no exercise or chapter " + std::string(word)));
+}
