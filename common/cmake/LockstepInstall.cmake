@@ -45,10 +45,14 @@ function(lockstep_install_package)
     endif()
   endforeach()
   lockstep_link_closure(libraries ${roots})
+  set(components)  # what find_package(Lockstep COMPONENTS ...) may name
   foreach(target IN LISTS libraries)
     string(REGEX REPLACE "^lockstep_" "" name ${target})
     set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+    list(APPEND components ${name})
   endforeach()
+  list(SORT components)
+  list(JOIN components ", " components)
 
   # Headers of CUDA's and NCCL's names stay in folders of their own, which only those targets show.
   set(folder "${CMAKE_INSTALL_INCLUDEDIR}/lockstep")

@@ -59,6 +59,29 @@ run(ignored "${CMAKE_COMMAND}" -G Ninja -S targets -B targets/build "-DCMAKE_PRE
 run(ignored "${CMAKE_COMMAND}" --build targets/build)
 run(ignored targets/build/targets)
 
+# A component is a target of the package; a misspelled one is an error that names it.
+function(configure_with_components result status_result)
+  list(JOIN ARGN " " names)
+  file(WRITE "${SCRATCH}/components/CMakeLists.txt" "cmake_minimum_required(VERSION 3.25)
+project(components LANGUAGES CXX)
+find_package(Lockstep 0.1 REQUIRED COMPONENTS ${names})
+")
+  execute_process(COMMAND "${CMAKE_COMMAND}" -G Ninja -S components -B components/build
+                          "-DCMAKE_PREFIX_PATH=${SCRATCH}/prefix" "-DCMAKE_CXX_COMPILER=${COMPILER}"
+                  OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status WORKING_DIRECTORY "${SCRATCH}")
+  string(REGEX REPLACE "[ \n]+" " " output "${output}")  # CMake breaks lines
+  set(${result} "${output}" PARENT_SCOPE)
+  set(${status_result} "${status}" PARENT_SCOPE)
+endfunction()
+configure_with_components(output status gpt_ddp nccl OPTIONAL_COMPONENTS no_such_target)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "components that are there:\n${output}")
+endif()
+configure_with_components(output status gpt_ddp dpp)
+if(status EQUAL 0 OR NOT output MATCHES "Lockstep has no component 'dpp'\\. A component is a target .* gpt_ddp,")
+  message(FATAL_ERROR "a component that is not there:\n${output}")
+endif()
+
 run(output build/train_alone)
 read_losses(alone "${output}")
 list(GET alone 0 first)
