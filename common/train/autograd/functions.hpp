@@ -51,7 +51,7 @@ struct ResidualNorm {
 /// token_table[tokens] + position_table[position].
 /// @param tokens          [B, T] int32. @throws ContractError  A token is outside the table.
 /// @param token_table     [V, C].
-/// @param position_table  [at least T, C].
+/// @param position_table  [at least T, C]; undefined: nothing is added, as in torch.nn.functional.embedding.
 /// @return                [B, T, C].
 [[nodiscard]] Variable embedding(const Tensor& tokens, const Variable& token_table, const Variable& position_table);
 
