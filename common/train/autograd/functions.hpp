@@ -63,7 +63,8 @@ struct ResidualNorm {
                                  const kernels::DropoutMask& dropout = {});
 
 /// Drops elements; backward draws the mask again instead of storing it. An inactive mask changes nothing.
-/// @param input  [B, ...]. @param mask  With B sample ids, copied.
+/// @param input  [B, ...]. @param mask  With a kernels::dropout_key() of its own in each step and layer, and B sample
+///               ids, copied: data::Batch::sample_ids.
 [[nodiscard]] Variable dropout(Variable input, const kernels::DropoutMask& mask);
 
 /// Mean squared error over all elements. @param prediction, target  Same shape. @return  One element.
