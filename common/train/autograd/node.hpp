@@ -129,7 +129,7 @@ class ParameterCollector {
 /// While it lives, operations on this thread record, even inside a NoGradGuard.
 class EnableGradGuard {
  public:
-  EnableGradGuard() noexcept;
+  [[nodiscard]] EnableGradGuard() noexcept;
   ~EnableGradGuard();
   EnableGradGuard(const EnableGradGuard&) = delete;
   EnableGradGuard& operator=(const EnableGradGuard&) = delete;
