@@ -67,6 +67,13 @@ function(lockstep_install_package)
   set_target_properties(${arg_PROGRAMS} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS ${arg_PROGRAMS})
 
+  # find_package() looks only for the backends that these libraries have.
+  if(NOT TARGET lockstep::gloo)
+    set(LOCKSTEP_GLOO OFF)
+  endif()
+  if(NOT MPI_CXX_FOUND)
+    set(LOCKSTEP_MPI OFF)
+  endif()
   set(package "${CMAKE_INSTALL_LIBDIR}/cmake/Lockstep")
   install(EXPORT LockstepTargets NAMESPACE lockstep:: DESTINATION "${package}")
   configure_package_config_file("${PROJECT_SOURCE_DIR}/common/cmake/LockstepConfig.cmake.in"

@@ -29,8 +29,11 @@ file(REMOVE_RECURSE "${SCRATCH}")
 file(MAKE_DIRECTORY "${SCRATCH}")
 run(ignored "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${SCRATCH}/prefix")
 file(COPY "${EXAMPLE}/" DESTINATION "${SCRATCH}/own_model")
-run(ignored "${CMAKE_COMMAND}" -G Ninja -S own_model -B build "-DCMAKE_PREFIX_PATH=${SCRATCH}/prefix"
+run(configured "${CMAKE_COMMAND}" -G Ninja -S own_model -B build "-DCMAKE_PREFIX_PATH=${SCRATCH}/prefix"
     "-DCMAKE_CXX_COMPILER=${COMPILER}" -DCMAKE_CXX_FLAGS=-Wall)
+if(configured MATCHES "No [A-Za-z]+ backend")  # the installed libraries have been built: nothing can be added to them
+  message(FATAL_ERROR "the example's configuration speaks of backends:\n${configured}")
+endif()
 run(built "${CMAKE_COMMAND}" --build build)
 if(built MATCHES "warning")
   message(FATAL_ERROR "the example compiles with warnings:\n${built}")
