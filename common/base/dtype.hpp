@@ -73,7 +73,8 @@ inline constexpr DType dtype_of = [] {
   else if constexpr (std::is_same_v<T, std::int64_t>)
     return DType::kInt64;
   else {
-    static_assert(std::is_same_v<T, std::uint8_t>, "no DType for this type");
+    static_assert(std::is_same_v<T, std::uint8_t>,
+                  "no DType for this type: take float, double, BFloat16, Float16, int32_t, int64_t or uint8_t");
     return DType::kUInt8;
   }
 }();

@@ -45,10 +45,14 @@ function(lockstep_install_package)
     endif()
   endforeach()
   lockstep_link_closure(libraries ${roots})
+  set(components)  # what find_package(Lockstep COMPONENTS ...) may name
   foreach(target IN LISTS libraries)
     string(REGEX REPLACE "^lockstep_" "" name ${target})
     set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+    list(APPEND components ${name})
   endforeach()
+  list(SORT components)
+  list(JOIN components ", " components)
 
   # Headers of CUDA's and NCCL's names stay in folders of their own, which only those targets show.
   set(folder "${CMAKE_INSTALL_INCLUDEDIR}/lockstep")
@@ -63,6 +67,13 @@ function(lockstep_install_package)
   set_target_properties(${arg_PROGRAMS} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS ${arg_PROGRAMS})
 
+  # find_package() looks only for the backends that these libraries have.
+  if(NOT TARGET lockstep::gloo)
+    set(LOCKSTEP_GLOO OFF)
+  endif()
+  if(NOT MPI_CXX_FOUND)
+    set(LOCKSTEP_MPI OFF)
+  endif()
   set(package "${CMAKE_INSTALL_LIBDIR}/cmake/Lockstep")
   install(EXPORT LockstepTargets NAMESPACE lockstep:: DESTINATION "${package}")
   configure_package_config_file("${PROJECT_SOURCE_DIR}/common/cmake/LockstepConfig.cmake.in"

@@ -45,11 +45,14 @@ nn::InitScope init_scope(std::uint64_t seed, int rank, Device device) {
   return rank == 0 ? nn::InitScope(seed, device) : nn::InitScope::skip_init(device);
 }
 
+run::KeptState bucket_order_state(DistributedDataParallel& ddp) {
+  return {.name = "bucket_order",
+          .save = [&ddp] { return nlohmann::json(ddp.bucket_order()); },
+          .load = [&ddp](const nlohmann::json& names) { ddp.set_bucket_order(names.get<std::vector<std::string>>()); }};
+}
+
 void connect(run::Run& run, DistributedDataParallel& ddp) {
-  run.checkpoints().add_state(
-      {.name = "bucket_order",
-       .save = [&ddp] { return nlohmann::json(ddp.bucket_order()); },
-       .load = [&ddp](const nlohmann::json& names) { ddp.set_bucket_order(names.get<std::vector<std::string>>()); }});
+  run.checkpoints().add_state(bucket_order_state(ddp));
   ddp.set_advice([&run] { return run.checkpoints().way_back(); });
 }
 

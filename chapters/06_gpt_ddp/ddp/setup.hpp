@@ -10,6 +10,7 @@
 #include "nn/init.hpp"
 #include "run/run.hpp"
 #include "run/run_options.hpp"
+#include "run/training_state.hpp"
 
 namespace lockstep::ddp {
 
@@ -28,6 +29,11 @@ namespace lockstep::ddp {
 
 /// Initial values from `seed` on rank 0. Other ranks draw none, because DistributedDataParallel copies rank 0's.
 [[nodiscard]] nn::InitScope init_scope(std::uint64_t seed, int rank, Device device);
+
+/// For checkpoints (run::TrainingSaver, run::load_training()): the order of `ddp`'s buckets, in which gradients are
+/// added. Without it a resumed run agrees with an unbroken one up to rounding; with it, bit for bit.
+/// @param ddp  Outlives the result.
+[[nodiscard]] run::KeptState bucket_order_state(DistributedDataParallel& ddp);
 
 /// Saves the order of `ddp`'s buckets with the run's checkpoints and restores it on resume, so that gradients are added
 /// in the same order. Also makes the message about a non-finite gradient name the checkpoint to resume from.

@@ -99,7 +99,7 @@ class Event {
 class StreamGuard {
  public:
   /// @param stream  Must outlive the guard.
-  explicit StreamGuard(const Stream& stream);
+  [[nodiscard]] explicit StreamGuard(const Stream& stream);
   ~StreamGuard();
   StreamGuard(const StreamGuard&) = delete;
   StreamGuard& operator=(const StreamGuard&) = delete;

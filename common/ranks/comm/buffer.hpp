@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <type_traits>
+#include <vector>
 
 #include "base/dtype.hpp"
 #include "device/device.hpp"
@@ -31,7 +33,14 @@ struct Buffer {
 /// A Buffer over host memory that the caller keeps alive until the collective is done.
 template <typename T, std::size_t Extent>
 [[nodiscard]] Buffer host_buffer(std::span<T, Extent> values) noexcept {
+  static_assert(!std::is_const_v<T>, "a Buffer may be written to: pass a span of elements that are not const");
   return {values.data(), static_cast<std::int64_t>(values.size()), dtype_of<T>, Device{}, nullptr};
+}
+
+/// The same for all elements of a vector.
+template <typename T>
+[[nodiscard]] Buffer host_buffer(std::vector<T>& values) noexcept {
+  return host_buffer(std::span(values));
 }
 
 /// A Buffer over all elements of `values`, on whatever device they live; holds on to their storage.

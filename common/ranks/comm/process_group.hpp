@@ -129,7 +129,9 @@ class ProcessGroup {
                   std::source_location where = std::source_location::current());
 
   /// Sends to one rank, which calls recv() with the same count and dtype. Pairs match in call order. Completion means
-  /// that `values` may be overwritten, not that they have arrived.
+  /// that `values` may be overwritten, not that they have arrived. The calls of a group run one after another: ranks
+  /// that all send first and then receive may wait for each other, also if they wait for no Work in between. Put the
+  /// calls of an exchange between group_start() and group_end().
   /// @param values  [count]. @param peer  Not this rank.
   Work send(Buffer values, int peer, const CollectiveOptions& options = {},
             std::source_location where = std::source_location::current());

@@ -24,9 +24,10 @@ struct RoundedWeight;
 class Autocast {
  public:
   /// @param precision  kNo: no mixed precision, even inside another Autocast.
-  explicit Autocast(MixedPrecision precision) noexcept;
+  [[nodiscard]] explicit Autocast(MixedPrecision precision) noexcept;
   /// bfloat16, or no mixed precision. @param is_enabled  False: as MixedPrecision::kNo.
-  explicit Autocast(bool is_enabled) noexcept : Autocast(is_enabled ? MixedPrecision::kBf16 : MixedPrecision::kNo) {}
+  [[nodiscard]] explicit Autocast(bool is_enabled) noexcept
+      : Autocast(is_enabled ? MixedPrecision::kBf16 : MixedPrecision::kNo) {}
   ~Autocast();
   Autocast(const Autocast&) = delete;
   Autocast& operator=(const Autocast&) = delete;

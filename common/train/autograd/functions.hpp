@@ -51,7 +51,7 @@ struct ResidualNorm {
 /// token_table[tokens] + position_table[position].
 /// @param tokens          [B, T] int32. @throws ContractError  A token is outside the table.
 /// @param token_table     [V, C].
-/// @param position_table  [at least T, C].
+/// @param position_table  [at least T, C]; undefined: nothing is added, as in torch.nn.functional.embedding.
 /// @return                [B, T, C].
 [[nodiscard]] Variable embedding(const Tensor& tokens, const Variable& token_table, const Variable& position_table);
 
@@ -63,7 +63,8 @@ struct ResidualNorm {
                                  const kernels::DropoutMask& dropout = {});
 
 /// Drops elements; backward draws the mask again instead of storing it. An inactive mask changes nothing.
-/// @param input  [B, ...]. @param mask  With B sample ids, copied.
+/// @param input  [B, ...]. @param mask  With a kernels::dropout_key() of its own in each step and layer, and B sample
+///               ids, copied: data::Batch::sample_ids.
 [[nodiscard]] Variable dropout(Variable input, const kernels::DropoutMask& mask);
 
 /// Mean squared error over all elements. @param prediction, target  Same shape. @return  One element.

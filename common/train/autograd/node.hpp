@@ -15,6 +15,7 @@
 /// The function captures the variable itself if it reads the value, else `variable.without_value()`. If the variable is
 /// a parameter, the function asks for its value again, because that may have been released and fetched in the meantime.
 /// An operation that reads the values of two parameters holds copies of the handles.
+/// autograd/gradcheck.hpp compares the gradients with slopes.
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -128,7 +129,7 @@ class ParameterCollector {
 /// While it lives, operations on this thread record, even inside a NoGradGuard.
 class EnableGradGuard {
  public:
-  EnableGradGuard() noexcept;
+  [[nodiscard]] EnableGradGuard() noexcept;
   ~EnableGradGuard();
   EnableGradGuard(const EnableGradGuard&) = delete;
   EnableGradGuard& operator=(const EnableGradGuard&) = delete;

@@ -193,7 +193,7 @@ class Variable {
 /// While it lives, operations on this thread record nothing (evaluation, text generation); PyTorch's no_grad.
 class NoGradGuard {
  public:
-  NoGradGuard() noexcept;
+  [[nodiscard]] NoGradGuard() noexcept;  // with a name: `NoGradGuard();` would end at once
   ~NoGradGuard();
   NoGradGuard(const NoGradGuard&) = delete;
   NoGradGuard& operator=(const NoGradGuard&) = delete;

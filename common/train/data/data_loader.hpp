@@ -32,6 +32,7 @@ class DataLoader {
   /// @throws FormatError    An epoch has no batch: fewer samples than batch_size, and drop_last. Without drop_last a
   ///                        rank may have no samples: its epoch then ends at once.
   DataLoader(const Dataset& dataset, Sampler& sampler, const DataLoaderOptions& options);
+  DataLoader(const Dataset&& dataset, Sampler& sampler, const DataLoaderOptions& options) = delete;  // a temporary dies
   ~DataLoader();
   DataLoader(const DataLoader&) = delete;
   DataLoader& operator=(const DataLoader&) = delete;

@@ -49,7 +49,8 @@ class Conv1D : public Projection {
   autograd::Variable weight_, bias_;
 };
 
-/// A table of `count` rows of C channels: "weight" [count, C], normal with `deviation`.
+/// A table of `count` rows of C channels: "weight" [count, C], normal with `deviation`. autograd::embedding() looks
+/// rows up.
 class Embedding : public Module {
  public:
   /// @param count  Rows. @param channels  Of each. @param scope  Names and seeds.

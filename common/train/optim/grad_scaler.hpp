@@ -34,7 +34,9 @@ struct GradScalerOptions {
 /// scaler.step(optimizer, learning_rate);     // updates nothing if a gradient is infinite or NaN
 /// scaler.update();
 /// ```
-/// Works with gradients of any precision. Thread safety: one thread.
+/// Works with gradients of any precision. With ddp::DistributedDataParallel, set `refuse_non_finite` of its options to
+/// false, or it throws where the scaler would skip the step; and set any_rank. (An accelerate::Accelerator does both.)
+/// Thread safety: one thread.
 /// @source torch.amp.GradScaler, PyTorch 2; Micikevicius et al., "Mixed Precision Training", ICLR 2018, section 3.2.
 class GradScaler {
  public:

@@ -33,12 +33,13 @@ struct KeptState {
   std::function<void(const nlohmann::json&)> load;  ///< Called on all ranks if a checkpoint has it.
 };
 
-/// Saves the checkpoints of a training run; for background saves see checkpoint::Saver. Order of calls: save...,
-/// finish. Thread safety: one thread at a time.
+/// Saves the checkpoints of a training run, on one rank of the job; for background saves see checkpoint::Saver. Order
+/// of calls: save..., finish. Thread safety: one thread at a time.
 class TrainingSaver {
  public:
   /// @param checkpoints  The folder of checkpoints, created by the first save.
-  /// @param options      Which checkpoints are written, and how.
+  /// @param options      How many checkpoints are kept, and whether saves run in the background. When to save is the
+  ///                     caller's decision; `save_every` only says whether a save comes before `last_step`.
   /// @param saved        Stored in each checkpoint, to rebuild the model: to_json() of the run's options.
   /// @param last_step    Last step of training. A save there has nothing to overlap with: if no other save comes before
   ///                     it, all saves block.

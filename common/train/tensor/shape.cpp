@@ -11,7 +11,8 @@ Shape::Shape(std::initializer_list<std::int64_t> dimensions)
 
 Shape::Shape(std::span<const std::int64_t> dimensions) : rank_(static_cast<int>(dimensions.size())) {
   require(dimensions.size() <= kMaxRank, "a shape has at most ", kMaxRank, " dimensions, not ", dimensions.size());
-  for (const std::int64_t dimension : dimensions) require(dimension >= 0, "a dimension is negative: ", dimension);
+  for (const std::int64_t dimension : dimensions)
+    require(dimension >= 0, "a dimension is negative: ", dimension, "; none is inferred from the others");
   std::copy(dimensions.begin(), dimensions.end(), dimensions_.begin());
   std::int64_t product = 1;
   const bool is_too_large = std::ranges::find(dimensions, 0) == dimensions.end() &&

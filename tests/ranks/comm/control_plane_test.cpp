@@ -279,6 +279,20 @@ TEST_CASE("after rank 0 has left, a rank keeps no messages for it", "[comm][mult
   CHECK(kept == std::vector<int>(2));
 }
 
+TEST_CASE("the exception of a failure names the rank and its call once, also on the rank that reported it", "[comm]") {
+  const auto message_with = [](const std::string& context) -> std::string {
+    const comm::Failure failure{comm::FailureKind::kTimeout, 1, "rank 0: barrier #3: rank 1 did not join"};
+    try {
+      std::rethrow_exception(comm::to_exception(failure, context));
+    } catch (const TimeoutError& error) {
+      return error.what();
+    }
+  };
+  CHECK(message_with("rank 0: barrier #3") == "rank 0: barrier #3: rank 1 did not join");
+  CHECK(message_with("rank 2: barrier #3") == "rank 2: barrier #3: rank 0: barrier #3: rank 1 did not join");
+  CHECK(message_with("") == "rank 0: barrier #3: rank 1 did not join");
+}
+
 TEST_CASE("ranks that leave by an error which all have found tell the others of it, until they go on",
           "[comm][multirank]") {
   bool goes_on = false;

@@ -37,6 +37,14 @@ std::vector<std::int64_t> sum_once(LineProcessGroup& group, std::size_t count) {
 
 }  // namespace
 
+TEST_CASE("a buffer over a vector is one over all of its elements", "[comm]") {
+  std::vector<double> values(3);
+  const comm::Buffer buffer = host_buffer(values);
+  CHECK(buffer.data == values.data());
+  CHECK(buffer.count == 3);
+  CHECK(buffer.dtype == DType::kFloat64);
+}
+
 TEST_CASE("a queued collective runs on every rank and counts each rank once", "[comm][multirank]") {
   for (const int world_size : {1, 2, 3, 5}) {
     const auto results = run_ranks_for<std::vector<std::int64_t>>(world_size, [](JobContext context) {

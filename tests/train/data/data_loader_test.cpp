@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <thread>
+#include <type_traits>
 
 #include "base/error.hpp"
 #include "data/token_dataset.hpp"
@@ -102,6 +103,11 @@ TEST_CASE("an epoch without a batch is an error instead of a loop that never end
                     ContainsSubstring("an epoch of 3 samples on this rank has no batch of 4"));
   CHECK_NOTHROW(DataLoader(dataset, sampler, {.batch_size = 4, .drop_last = false}));
   CHECK_THROWS_AS(DataLoader(dataset, sampler, {.batch_size = 0}), ContractError);
+}
+
+TEST_CASE("a dataset that would die before the loader is refused by the compiler", "[data]") {
+  CHECK(std::is_constructible_v<DataLoader, const TokenDataset&, Sampler&, DataLoaderOptions>);
+  CHECK_FALSE(std::is_constructible_v<DataLoader, TokenDataset, Sampler&, DataLoaderOptions>);
 }
 
 TEST_CASE("the sampler counts batches handed out, not batches prepared ahead", "[data]") {

@@ -19,7 +19,9 @@ constexpr std::size_t kMostPostedCalls = 1000;  // in one message, far below its
 }  // namespace
 
 std::exception_ptr to_exception(const Failure& failure, const std::string& context) {
-  const std::string message = context.empty() ? failure.message : concat(context, ": ", failure.message);
+  const std::string prefix = context.empty() ? "" : concat(context, ": ");
+  const bool has_prefix = failure.message.starts_with(prefix);  // of the rank that has reported it
+  const std::string message = has_prefix ? failure.message : concat(prefix, failure.message);
   if (failure.kind == FailureKind::kMismatch) return std::make_exception_ptr(MismatchError(message));
   if (failure.kind == FailureKind::kTimeout) return std::make_exception_ptr(TimeoutError(message));
   return std::make_exception_ptr(PeerFailedError(message, failure.culprit));

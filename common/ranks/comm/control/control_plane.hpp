@@ -39,7 +39,7 @@ struct Failure {
 };
 
 /// The exception for a failure as rank `rank` sees it: MismatchError, TimeoutError or PeerFailedError; the message
-/// begins with `context` ("rank 2: all_reduce #14") unless it is empty.
+/// begins with `context` ("rank 2: all_reduce #14", once) unless it is empty.
 [[nodiscard]] std::exception_ptr to_exception(const Failure& failure, const std::string& context);
 
 /// One rank's end. Its thread keeps one authenticated connection to the hub, which runs at rank 0: it sends heartbeats
