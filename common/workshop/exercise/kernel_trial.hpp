@@ -16,6 +16,7 @@ struct LaunchShape {
   unsigned fewest_blocks = 0;  ///< At least one launch has this many.
   unsigned most_blocks = 0;    ///< No launch has more.
   unsigned threads = 0;        ///< Per block, in at least one launch.
+  bool may_be_none = false;    ///< Nothing is to be computed, so that no launch is right, too.
 };
 
 /// Runs the kernels that a learner's function enqueues, and waits for the device. Findings of the checker take

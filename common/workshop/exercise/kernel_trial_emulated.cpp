@@ -135,6 +135,18 @@ KernelFinding launch_finding(const Launch& launch, const std::string& behaviour,
   return finding;
 }
 
+// Host code can use the emulator's device memory, and call a kernel like any function: the numbers may be right.
+KernelFinding missing_launch() {
+  return {.verdict = "WRONG",
+          .summary = "no kernel is launched",
+          .behaviour = "no launch",
+          .lines = {},
+          .text =
+              "the function has returned without a launch; on a GPU, host code cannot use device memory, and a "
+              "kernel cannot be called like a function",
+          .hint = "launch the kernel: its name, <<<blocks, threads, 0, stream>>>, and its arguments in parentheses"};
+}
+
 // Launches that violate the caller's requirements, even if they compute the right numbers.
 std::vector<KernelFinding> faults_of_launches(const LaunchShape& shape) {
   constexpr const char* kBlocksAreGiven =
@@ -153,7 +165,10 @@ std::vector<KernelFinding> faults_of_launches(const LaunchShape& shape) {
       add(launch, "more blocks than asked for",
           concat("with ", launch.blocks, " blocks; the caller asks for ", shape.most_blocks), kBlocksAreGiven);
   }
-  if (launches.empty()) return findings;
+  if (launches.empty()) {
+    if (!shape.may_be_none) findings.push_back(missing_launch());
+    return findings;
+  }
   const Launch& largest = *std::ranges::max_element(launches, {}, &Launch::blocks);
   if (largest.blocks < shape.fewest_blocks)
     add(largest, "fewer blocks than asked for",

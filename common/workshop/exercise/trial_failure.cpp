@@ -117,7 +117,9 @@ Failure FailureExplainer::describe_end(std::size_t number, const TrialRank& rank
   Failure failure{.verdict = VerdictClass::kCrash};
   if (end.signal == 0) {
     failure.summary = concat(who(number), " exited with status ", end.exit_code, " before it had answered");
-    failure.next = "return from the function instead of ending the process";
+    failure.next =
+        "return from the function instead of ending the process; if your file has a main(), take it out: it runs in "
+        "place of the judge's";
     fingerprint_ = concat("exit ", end.exit_code);
   } else {
     const std::string violated = end.signal == SIGABRT ? violated_condition(output) : "";

@@ -113,6 +113,7 @@ TEST_CASE("an exit with status 0 is no pass", "[exercise]") {
   const Outcome outcome = try_scenario("exit", 2);
   CHECK(outcome.failure.verdict == VerdictClass::kCrash);
   CHECK_THAT(outcome.failure.summary, ContainsSubstring("rank 0 exited with status 0 before it had answered"));
+  CHECK_THAT(outcome.failure.next, ContainsSubstring("if your file has a main(), take it out"));
 }
 
 TEST_CASE("a rank that waits for one that has returned is told so", "[exercise]") {

@@ -50,7 +50,7 @@ std::array<Number, 5> numbers_of(const Case& c) {
 
 std::string explain_number(const Case& c, const Number& number, double got) {
   const auto is_about = [&](double value) { return std::abs(got - value) <= 1e-6 * std::abs(value); };
-  if (got == 0) return ": it was left at 0";
+  if (got == 0) return ": it was left at 0, or a quotient of integers such as 1 / 8 has made it 0";
   if (!std::isfinite(got)) return ": a division by 0";
   if (c.bytes == 0 && number.latency_seconds > 0)
     return concat(": that is ", shown(got / number.latency_seconds), " latencies; there are ",

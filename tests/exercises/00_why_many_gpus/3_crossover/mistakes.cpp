@@ -17,6 +17,10 @@ constexpr Mistake kMistakes[] = {
      "A chunk is 1/P of the buffer. Which of the two does the caller ask about?"},
     {"bytes_per_step_only", "the bytes of one step are compared instead of those of all steps",
      "bytes_per_step belongs to one step. How many steps are there?"},
+    {"one_way_bytes",
+     "the bytes of one direction are compared, although in a star and in a tree a rank first receives "
+     "and then sends",
+     "one_way_bytes counts one of the two directions. Which steps come one after the other?"},
     {"half_of_the_ring", "the ring's second half is missing", "The sum must also return to all ranks."},
 };
 
@@ -36,8 +40,9 @@ std::optional<double> ring_crossover(Algorithm other, int world_size, const Link
   if (is_mistake("half_of_the_ring")) ring.steps /= 2;
   const double latencies = ring.steps - rival.steps;
   const bool is_per_step = is_mistake("bytes_per_step_only");
-  const double bytes = is_per_step ? rival.bytes_per_step - ring.bytes_per_step
-                                   : rival.steps * rival.bytes_per_step - ring.steps * ring.bytes_per_step;
+  double bytes = is_per_step ? rival.bytes_per_step - ring.bytes_per_step
+                             : rival.steps * rival.bytes_per_step - ring.steps * ring.bytes_per_step;
+  if (is_mistake("one_way_bytes")) bytes = rival.one_way_bytes - ring.one_way_bytes;
   const double half_latency_bytes = link.half_latency_bytes();
   if (latencies <= 0 && (bytes > 0 || !is_mistake("nothing_for_one_rank"))) return 0;
   if (bytes <= 0 && is_mistake("zero_for_never")) return 0;

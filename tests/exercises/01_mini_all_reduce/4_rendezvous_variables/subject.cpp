@@ -1,6 +1,7 @@
 #include "exercise/subject.hpp"
 
 #include <iostream>
+#include <optional>
 #include <stdexcept>
 
 #include "01_mini_all_reduce/4_rendezvous_variables/rendezvous_variables.hpp"
@@ -44,6 +45,8 @@ Answer answer(Question& question) {
     set_error(result, question, "std::invalid_argument", error);
   } catch (const std::out_of_range& error) {
     set_error(result, question, "std::out_of_range", error);
+  } catch (const std::bad_optional_access& error) {  // value() of what lookup() did not find
+    set_error(result, question, "std::bad_optional_access", error);
   }
   return result;
 }

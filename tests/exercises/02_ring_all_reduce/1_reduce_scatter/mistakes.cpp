@@ -36,6 +36,8 @@ constexpr Mistake kMistakes[] = {
      "agree."},
     {"sends_first", "each rank sends its whole chunk before it receives",
      "Let sending and receiving overlap: exchange()."},
+    {"negative_numbers", "the chunks' numbers are remainders by %, which are negative where rank < step",
+     "In C++ -1 % 3 is -1. wrap(x, P) and reduce_scatter_sends() give numbers from 0 to P - 1."},
     {"wrong_way_round", "the chunks' numbers grow from step to step, as if values travelled the other way",
      "Compare with ring_steps --world-size 3: which chunk does rank 1 send in step 2?"},
 };
@@ -68,6 +70,10 @@ void reduce_scatter(std::span<float> values, const Neighbours& place) {
     Chunk incoming =
         chunk(is_mistake("sends_the_same_chunk") ? previous_of(place.rank, ranks)
                                                  : reduce_scatter_receives(place.rank, signed_step, ranks));
+    if (is_mistake("negative_numbers")) {
+      outgoing = chunk((place.rank - step) % ranks);
+      incoming = chunk((place.rank - step - 1) % ranks);
+    }
     if (is_mistake("whole_buffer")) outgoing = incoming = Chunk{0, total};
     std::vector<float> arrived(is_mistake("buffer_of_the_sent_chunk") ? outgoing.count : incoming.count);
     if (is_mistake("sends_first")) {

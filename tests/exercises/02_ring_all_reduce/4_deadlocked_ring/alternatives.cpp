@@ -11,6 +11,7 @@ namespace {
 constexpr Alternative kAlternatives[] = {
     {"odd_ranks_send_first", "odd ranks send first, and even ones receive first"},
     {"counts_from_the_end", "the ranks are counted from the last one on"},
+    {"every_third_receives_first", "every third rank receives first, all others send first"},
     {"asynchronous", "std::async() sends while this thread receives"},
 };
 
@@ -32,7 +33,9 @@ void shift(std::span<const float> outgoing, std::span<float> incoming, const One
     return sent.get();
   }
   const int number = is_alternative("counts_from_the_end") ? place.world_size - 1 - place.rank : place.rank;
-  const bool is_first = number % 2 == (is_alternative("odd_ranks_send_first") ? 1 : 0);
+  const bool is_first = is_alternative("every_third_receives_first")
+                            ? number % 3 != 0
+                            : number % 2 == (is_alternative("odd_ranks_send_first") ? 1 : 0);
   if (is_first) place.next.send(outgoing);
   place.previous.receive(incoming);
   if (!is_first) place.next.send(outgoing);

@@ -45,7 +45,8 @@ void check_shift(Check& check, const TrialOptions& options, std::size_t count) {
 }
 
 // With one rank dead, the ranks that wait for it are stuck, and so are those that wait for them. If ranks wait for
-// their neighbours only, there is a pair of neighbours in the other half of the circle that does not notice.
+// their neighbours only, there is a pair of neighbours in the other half of the circle that does not notice. (Not with
+// 4 ranks, if every third one receives first: three messages one after the other are all of that circle.)
 void check_independence(Check& check, const Outcome& outcome, int dead) {
   const int ranks = static_cast<int>(outcome.ranks.size());
   for (int rank = 0; rank < ranks; ++rank)
@@ -86,7 +87,7 @@ void judge_02_4(Examination& exam) {
       check_shift(check, {.world_size = 4, .has_small_buffers = true}, count);
   });
   exam.check("ranks that are not neighbours do not wait for each other",
-             [](Check& check) { check_independence(check, 4); });
+             [](Check& check) { check_independence(check, 6); });
   exam.full_check("a byte at a time",
                   [](Check& check) { check_shift(check, {.world_size = 5, .most_at_once = 1}, 4001); });
   exam.full_check("9 ranks, each of them dead once", [](Check& check) { check_independence(check, 9); });

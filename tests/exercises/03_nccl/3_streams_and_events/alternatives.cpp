@@ -10,6 +10,7 @@ namespace {
 constexpr Alternative kAlternatives[] = {
     {"one_event", "one event, recorded again and again, for both directions"},
     {"event_per_sum", "every sum has an event of its own, and the compute stream waits for all of them at the end"},
+    {"enqueues_buckets_first", "the host enqueues all buckets, each with an event, and then all all-reduces"},
     {"group_per_bucket", "each all-reduce is a group of one, and events measure times as well"},
 };
 
@@ -38,10 +39,30 @@ void order(cudaStream_t first, cudaStream_t later, cudaEvent_t event) {
   cuda_check(cudaStreamWaitEvent(later, event, 0));
 }
 
+// The streams run as if the all-reduces had been enqueued in between.
+void reduce_after_enqueuing(std::span<const Bucket> buckets, const std::function<void(std::size_t bucket)>& produce,
+                            ncclComm_t communicator, const Streams& streams) {
+  std::vector<cudaEvent_t> events;
+  for (std::size_t k = 0; k < buckets.size(); ++k) {
+    produce(k);
+    events.push_back(make_event());
+    cuda_check(cudaEventRecord(events.back(), streams.compute));
+  }
+  for (std::size_t k = 0; k < buckets.size(); ++k) {
+    const auto& [gradients, count] = buckets[k];
+    cuda_check(cudaStreamWaitEvent(streams.communication, events[k], 0));
+    nccl_check(ncclAllReduce(gradients, gradients, count, ncclFloat32, ncclSum, communicator, streams.communication));
+  }
+  events.push_back(make_event());
+  order(streams.communication, streams.compute, events.back());
+  for (const cudaEvent_t event : events) cuda_check(cudaEventDestroy(event));
+}
+
 }  // namespace
 
 void reduce_while_computing(std::span<const Bucket> buckets, const std::function<void(std::size_t bucket)>& produce,
                             ncclComm_t communicator, const Streams& streams) {
+  if (is_alternative("enqueues_buckets_first")) return reduce_after_enqueuing(buckets, produce, communicator, streams);
   const bool has_one = is_alternative("one_event");
   const cudaEvent_t shared = make_event();
   std::vector<cudaEvent_t> sums;

@@ -151,15 +151,23 @@ void check_overlap(Check& check, const std::vector<Call>& calls) {
   }
 }
 
-// Whether an all-reduce waits for a later bucket than its own.
+// Whether an all-reduce waits for a later bucket than its own. Events decide that, not the order of the calls: the host
+// may enqueue all buckets first.
 void check_early_start(Check& check, const std::vector<Call>& calls) {
-  std::int64_t produced = -1;
+  StreamOrder order;
+  std::vector<std::size_t> produced;
   for (const Call& call : calls) {
-    if (call.name == "produce") produced = call.object;
-    if (call.name == "ncclAllReduce" && call.object != produced)
-      check.wrong(
-          concat("bucket ", call.object, " is reduced only after bucket ", produced, " has been produced"),
-          "put the all-reduce into its stream right after produce() of its bucket; a group issues it only at its end");
+    if (call.name == "produce") produced.push_back(order.add(call.stream));
+    if (call.name == "cudaEventRecord") order.record(call.object, call.stream);
+    if (call.name == "cudaStreamWaitEvent") order.wait(call.stream, call.object);
+    if (call.name == "cudaEventDestroy") order.forget(call.object);
+    if (makes_the_host_wait(call.name)) order.wait_for_all();
+    if (call.name != "ncclAllReduce") continue;
+    for (std::size_t later = produced.size(); later-- > static_cast<std::size_t>(call.object) + 1;)
+      if (order.is_after(call.stream, kCompute, produced[later]))
+        check.wrong(concat("bucket ", call.object, " is reduced only after bucket ", later, " has been produced"),
+                    "let the all-reduce wait for an event that is recorded right after produce() of its bucket; a "
+                    "group issues it only at its end");
   }
 }
 

@@ -35,6 +35,8 @@ constexpr Mistake kMistakes[] = {
     {"consecutive_elements",
      "each thread updates a stretch of consecutive elements, so the lanes of a warp are far apart",
      "Neighbouring threads should have neighbouring elements: i = blockIdx.x * blockDim.x + threadIdx.x."},
+    {"no_launch", "host code does the work: a loop, or the kernel called like a function, without <<< >>>",
+     "Only a launch runs a kernel on the GPU: axpy_kernel<<<blocks, kThreads, 0, stream>>>(y, a, x, count)."},
 };
 
 }  // namespace
@@ -85,6 +87,10 @@ __global__ void stretch_kernel(float* y, float a, const float* x, int count) {
 
 void axpy(float* y, float a, const float* x, int count, cudaStream_t stream) {
   if (count == 0) return;
+  if (is_mistake("no_launch")) {
+    for (int i = 0; i < count; ++i) y[i] += a * x[i];
+    return;
+  }
   int blocks = (count + kThreads - 1) / kThreads;
   if (is_mistake("rounds_blocks_down")) blocks = count / kThreads;
   if (is_mistake("one_block")) blocks = 1;

@@ -19,7 +19,7 @@ Answer answer(Question& question) {
   // Only with plenty of bytes must each block have work.
   const bool is_long = count >= 2048 * blocks;
   const auto most = static_cast<unsigned>(blocks);
-  const LaunchShape shape{.fewest_blocks = is_long ? most : 1, .most_blocks = most};
+  const LaunchShape shape{.fewest_blocks = is_long ? most : 1, .most_blocks = most, .may_be_none = count == 0};
   run_and_count_kernels(result, enqueue, shape);
   const std::vector<unsigned> counted = counts.to_host();
   const std::vector<std::int64_t> values(counted.begin(), counted.end());

@@ -9,6 +9,7 @@ constexpr Alternative kAlternatives[] = {
     {"two_states", "two states a lane, for every other value, combined at the end; from the last value to the first"},
     {"maximum_first",
      "the lanes agree on the maximum, scale once, and then add up; the output is exp(x - maximum - log(sum))"},
+    {"log_sum_exp", "the output is exp(x - l), where l = maximum + log(sum) is rounded to a float"},
     {"one_read", "a lane keeps its first 32 values in registers and reads them once"},
     {"down_and_broadcast", "__shfl_down_sync, then lane 0 tells the others; blocks of one warp"},
 };
@@ -28,7 +29,7 @@ namespace {
 constexpr int kWarp = 32, kKept = 32;
 constexpr unsigned kAllLanes = 0xffffffffU;
 
-enum class Way { kFiniteBase, kTwoStates, kMaximumFirst, kOneRead, kDown };
+enum class Way { kFiniteBase, kTwoStates, kMaximumFirst, kLogSumExp, kOneRead, kDown };
 
 struct Running {
   float largest = -INFINITY;
@@ -92,7 +93,13 @@ __global__ void online_softmax_kernel(float* out, const float* in, int rows, int
   for (int k = 0; lane + k * kWarp < columns; ++k) {
     const int i = lane + k * kWarp;
     const float value = way == Way::kOneRead && k < kKept ? kept[k] : x[i];
-    y[i] = way == Way::kMaximumFirst ? expf(value - result.largest - log_of_sum) : expf(value - result.largest) * scale;
+    if (way == Way::kLogSumExp) {
+      y[i] = expf(value - (result.largest + log_of_sum));
+    } else if (way == Way::kMaximumFirst) {
+      y[i] = expf(value - result.largest - log_of_sum);
+    } else {
+      y[i] = expf(value - result.largest) * scale;
+    }
   }
 }
 
@@ -102,6 +109,7 @@ void online_softmax(float* out, const float* in, int rows, int columns, cudaStre
   const Way way = is_alternative("finite_base")     ? Way::kFiniteBase
                   : is_alternative("two_states")    ? Way::kTwoStates
                   : is_alternative("maximum_first") ? Way::kMaximumFirst
+                  : is_alternative("log_sum_exp")   ? Way::kLogSumExp
                   : is_alternative("one_read")      ? Way::kOneRead
                                                     : Way::kDown;
   const int rows_of_block = way == Way::kDown ? 1 : 4;

@@ -26,6 +26,8 @@ constexpr Mistake kMistakes[] = {
      "A fast warp must not overwrite rows that a slower one still reads: end each turn with __syncthreads()."},
     {"leaves_before_barriers", "threads without a query skip the loop with its barriers",
      "All threads of the block load and wait; only meet() is for those that have a query."},
+    {"meets_without_a_query", "threads without a query meet keys, too, also such as nobody has loaded",
+     "Their results are not stored, but they read leftovers: meet() is only for threads with a query."},
     {"stops_at_own_position",
      "a thread leaves the loop at its own position, while others of the block still load and wait",
      "All threads of the block go through the tiles up to the block's last query; only meet() depends on the own "
@@ -78,7 +80,7 @@ struct Faults {
       no_barrier_before_loading, leaves_before_barriers, all_tiles, stops_at_own_position, place_in_block,
       steps_of_queries, head_of_values_forgotten, head_of_keys_forgotten, keys_as_values, scales_new_value,
       divides_early, only_new_maxima, sum_not_scaled, reads_behind_the_last, divided_by_width, waits_before_loading,
-      nothing_scaled;
+      nothing_scaled, meets_without_a_query;
 };
 
 __device__ void load_tile(float (&tile)[kKeys][kHeadWidth], const float* rows, int begin, int end) {
@@ -139,8 +141,9 @@ __global__ void flash_attention_kernel(float* out, const float* q, const float* 
     load_tile(values, faults.head_of_values_forgotten ? v : v + head, begin, end);
     if (!faults.no_barrier_after_loading && !faults.waits_before_loading) __syncthreads();
     for (int i = 0; i < kKeys; ++i)
-      if (is_query && (faults.place_in_block ? i <= static_cast<int>(threadIdx.x)
-                                             : Query::sees(position, begin + i, positions, faults)))
+      if ((is_query || faults.meets_without_a_query) &&
+          (faults.place_in_block ? i <= static_cast<int>(threadIdx.x)
+                                 : Query::sees(position, begin + i, positions, faults)))
         query.meet(keys[i], faults.keys_as_values ? keys[i] : values[i], faults);
     if (!faults.no_barrier_before_loading && !faults.waits_before_loading) __syncthreads();
   }
@@ -174,7 +177,8 @@ void flash_attention(float* out, const float* q, const float* k, const float* v,
                       is_mistake("reads_behind_the_last"),
                       is_mistake("divided_by_width"),
                       is_mistake("no_barrier_after_loading_but_before"),
-                      is_mistake("stores_the_maximum_first")};
+                      is_mistake("stores_the_maximum_first"),
+                      is_mistake("meets_without_a_query")};
   dim3 blocks((positions + kQueries - 1) / kQueries, heads);
   if (is_mistake("grid_swapped")) blocks = dim3(blocks.y, blocks.x);
   flash_attention_kernel<<<blocks, kQueries, 0, stream>>>(out, q, k, v, positions, faults);
