@@ -61,7 +61,8 @@ class ScalarTape {
   ///
   /// A parameter's gradient adds up over several calls, as over the parts of a batch. The gradient of a computed number
   /// belongs to one call only: what an earlier call has left there does not count.
-  /// @param loss  On this tape; its own gradient is 1. @cost  Calls each node's `backward` at most once.
+  /// @param loss  On this tape. The contribution to its own gradient is 1: added up over several calls if it is a
+  ///              parameter itself. @cost  Calls each node's `backward` at most once.
   void backward(Scalar loss);
 
  private:

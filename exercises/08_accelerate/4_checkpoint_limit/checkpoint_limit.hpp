@@ -44,11 +44,12 @@ inline constexpr const char* kIncomplete = "incomplete";
 /// "step_12" for 12.
 [[nodiscard]] inline std::string checkpoint_name(std::int64_t number) { return concat("step_", number); }
 
-/// 12 for "step_12"; nothing for a name that is not a checkpoint's.
+/// 12 for "step_12"; nothing for a name that checkpoint_name() does not make, such as "step_012".
 [[nodiscard]] inline std::optional<std::int64_t> number_of(std::string_view name) {
   if (!name.starts_with("step_") || name.size() < 6 || name.size() > 20) return std::nullopt;
   const std::string_view digits = name.substr(5);
   if (digits.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  if (digits.size() > 1 && digits.front() == '0') return std::nullopt;
   return std::stoll(std::string(digits));
 }
 

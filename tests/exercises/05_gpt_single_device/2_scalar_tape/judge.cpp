@@ -133,7 +133,11 @@ void check_computed(Check& check) {
   const std::vector<double> got = check.numbers<double>(outcome, 0, "computed");
   check.expect(got.size() == expected.size(), "the program's answer makes no sense");
   for (std::size_t i = 0; i < got.size(); ++i)
-    if (got[i] != expected[i])
+    if (got[i] == 0 && i + 1 == got.size())
+      check.wrong(concat(text_of(program), ": after the last backward(), the gradient of r", i,
+                         ", the loss, is 0; its own gradient is 1, and gradient() is to give it back"),
+                  "set or add the 1 at the beginning of backward(), and clear no gradient on the way");
+    else if (got[i] != expected[i])
       check.wrong(
           concat(text_of(program), ": after the last backward(), the gradient of r", i, " should be ",
                  shown(expected[i]), ", got ", shown(got[i]),

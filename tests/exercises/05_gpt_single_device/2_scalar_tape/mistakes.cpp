@@ -36,6 +36,8 @@ constexpr Mistake kMistakes[] = {
     {"loss_keeps_its_gradient",
      "the loss's own gradient is not cleared, so that a second backward() from it begins with 2",
      "The loss is a computed number like the others: clear it, too, or set its gradient to 1."},
+    {"calls_parameters", "backward() calls the backward function of a parameter, which is empty",
+     "A parameter has no inputs: leave out the nodes whose `backward` is empty."},
     {"relu_at_zero", "relu passes the gradient on for x = 0 too", "The header says what its derivative is for 0."},
     {"tanh_not_squared", "the derivative of tanh is taken to be 1 - tanh(x)",
      "It is 1 - tanh(x)^2: nearly 1 for a small x of either sign."},
@@ -111,7 +113,7 @@ void ScalarTape::backward(Scalar loss) {
   if (is_mistake("visits_at_once")) return;
   for (std::size_t k = 0; k <= start; ++k) {
     ScalarNode& node = nodes_[is_mistake("walks_forwards") ? k : start - k];
-    if (!node.backward) continue;
+    if (!node.backward && !is_mistake("calls_parameters")) continue;
     node.backward(node.gradient);
     if (is_mistake("clears_on_the_way")) node.gradient = 0;
   }

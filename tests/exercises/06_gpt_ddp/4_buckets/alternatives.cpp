@@ -10,7 +10,8 @@ namespace {
 
 constexpr Alternative kAlternatives[] = {
     {"all_at_once",
-     "all buckets are in flight together, divided before they leave, and copied back from the last to the first"},
+     "all buckets are in flight together, multiplied by 1 / ranks before that, and copied back from the last to the "
+     "first"},
     {"one_block",
      "one block of memory holds all buckets one after another, and the layout looks for the longest run that fits"},
 };
@@ -84,7 +85,7 @@ void average_in_buckets(std::span<const std::span<float>> gradients, std::span<c
     rest = rest.subspan(static_cast<std::size_t>(bucket.count));
     for (std::size_t k = 0; k < bucket.parameters.size(); ++k)
       std::ranges::transform(gradients[bucket.parameters[k]], blocks.back().begin() + bucket.begins[k],
-                             [&](float value) { return divides_first ? value / ranks : value; });
+                             [&](float value) { return divides_first ? value * (1 / ranks) : value; });
     works.push_back(group.all_reduce(blocks.back()));
     if (is_alternative("one_block")) works.back().synchronize();
   }

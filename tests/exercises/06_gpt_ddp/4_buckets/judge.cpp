@@ -168,7 +168,8 @@ void check_sent(Check& check, const Outcome& outcome, const Placement& placement
 }
 
 // Each rank's share of an element, plus a number that says which parameter's and which element it is, the same on all
-// ranks. All sums are whole numbers below 2^24, so floats hold them exactly.
+// ranks. All sums are whole numbers below 2^24, so floats hold them exactly. Products with 1 / ranks, and quotients
+// before the sum, are rounded.
 void check_means(Check& check, const Placement& placement, TrialOptions options) {
   const int ranks = options.world_size;
   const auto offset_of = [](std::size_t p, std::int64_t i) {
@@ -200,7 +201,8 @@ void check_means(Check& check, const Placement& placement, TrialOptions options)
       check.compare(
           concat("rank ", rank, ", gradient of parameter ", p), std::span(values).subspan(next, expected.size()),
           expected,
-          {.explain =
+          {.relative = 1e-6,
+           .explain =
                [&](std::size_t, double got, double wanted) {
                  const double offset = wanted - mean;
                  if (got == wanted * ranks) return concat("that is the sum; the mean divides it by ", ranks);

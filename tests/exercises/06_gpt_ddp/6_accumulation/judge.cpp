@@ -83,6 +83,8 @@ std::string explain(const std::vector<Parts>& ranks, std::size_t i, double got) 
     sum_of_parts += plain.sum[i];
   }
   if (is(mean_of_ranks)) return "that is the mean of the ranks' means, so a target on a rank with few counts more";
+  if (is(mean_of_ranks * world_size))
+    return "that is the sum of the ranks' means: the weight of a part is its share of the targets of all ranks";
   if (is(mean_of_parts)) return "that is the mean of the parts' means, so a target in a small part counts more";
   if (is(sum_of_parts)) return "that is the sum of the parts' means, without any weights";
   double plain_sum = 0;  // of all parts of all ranks

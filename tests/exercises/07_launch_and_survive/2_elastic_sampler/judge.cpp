@@ -115,6 +115,11 @@ class Job {
       if (wants_scale_) check_scale(scales[at], share, step, rank);
       check_state(states[2 * at], states[2 * at + 1], step, rank);
     }
+    const auto surplus = check_.get<std::int64_t>(outcome, rank, "surplus");
+    check_.expect(surplus == 0,
+                  concat(place(generation_.steps - 1, rank), ": by then indices() has returned ", surplus,
+                         " samples too many, beyond the last batches of their epochs"),
+                  "without keeps_short_batch the samples that do not fill a batch are left out");
   }
 
   // Before the state moves on.

@@ -31,6 +31,8 @@ constexpr Mistake kMistakes[] = {
      "If keeps_short_batch is set, an epoch ends when no sample is left."},
     {"always_keeps", "the short batch is dealt although it is to be left out",
      "Without keeps_short_batch an epoch ends when less than a global batch is left."},
+    {"deals_what_is_left_out", "indices() ends with the short batch although it is to be left out",
+     "advance() leaves it out, so nobody uses these samples: end with the last full batch."},
     {"mean_of_means", "the gradient of every rank counts alike",
      "A sample on rank 2, which has 2 of 8, would count more than one on rank 0, which has 3: scale by W * n / N."},
     {"forgets_ddp_division", "the gradient is scaled by the rank's part of the batch, n / N",
@@ -65,7 +67,8 @@ std::vector<std::int64_t> ElasticShard::indices() const {
   const std::int64_t size = options_.global_batch_size, samples = options_.dataset_size;
   const bool keeps = (options_.keeps_short_batch || is_mistake("always_keeps")) && !is_mistake("always_drops");
   const std::int64_t begin = is_mistake("begins_anew") ? 0 : state_.consumed;
-  const std::int64_t end = keeps ? samples : begin + (samples - begin) / size * size;
+  const std::int64_t end =
+      keeps || is_mistake("deals_what_is_left_out") ? samples : begin + (samples - begin) / size * size;
   std::vector<std::int64_t> own;
   const auto take = [&](std::int64_t position) { own.push_back(order[static_cast<std::size_t>(position)]); };
   if (is_mistake("deals_whole_epoch")) {

@@ -36,6 +36,7 @@ Answer answer(Question& question) {
 
   std::vector<std::int64_t> used, shares, sizes, states;
   std::vector<double> scales;
+  std::int64_t surplus = 0;  // samples of indices() that no batch of their epoch used
   while (std::ssize(shares) < steps) {
     const std::int64_t epoch = sampler.state().epoch;
     const std::vector<std::int64_t> own = sampler.indices();
@@ -49,6 +50,7 @@ Answer answer(Question& question) {
       sampler.advance();
       at += size;
       states.insert(states.end(), {sampler.state().epoch, sampler.state().consumed});
+      if (sampler.state().epoch != epoch) surplus += std::ssize(own) - at;
     }
   }
   Answer result;
@@ -57,6 +59,7 @@ Answer answer(Question& question) {
   result.set_numbers<std::int64_t>("sizes", sizes);
   result.set_numbers<std::int64_t>("states", states);
   result.set_numbers<double>("scales", scales);
+  result.set("surplus", surplus);
   return result;
 }
 

@@ -37,7 +37,7 @@ Event lost(bool is_spare = false) { return {.kind = EventKind::kHostLost, .is_sp
 Event leaves(int signal, bool have_all_saved) {
   return {.kind = EventKind::kHostLeaves, .signal = signal, .have_all_saved = have_all_saved};
 }
-Event spare_leaves() { return {.kind = EventKind::kHostLeaves, .signal = kTerm, .is_spare = true}; }
+Event spare_leaves(int signal = kTerm) { return {.kind = EventKind::kHostLeaves, .signal = signal, .is_spare = true}; }
 Event failed(int exit_code) { return {.kind = EventKind::kRankFailed, .exit_code = exit_code}; }
 Event killed(int signal) { return {.kind = EventKind::kRankFailed, .signal = signal}; }
 Event finished() { return {.kind = EventKind::kFinished}; }
@@ -227,7 +227,7 @@ void check_spares(Check& check) {
   check_job(check, {.min_hosts = 2, .max_hosts = 2, .max_restarts = 2},
             {{came(), wait()}, {came(), start()}, {came(), go_on()}, {lost(), start(1, 1)}, {lost(), wait(2)}});
   // A spare that has gone can take nobody's place.
-  for (const Event& gone : {lost(true), spare_leaves()})
+  for (const Event& gone : {lost(true), spare_leaves(), spare_leaves(elastic::kInterrupt)})
     check_job(check, {.min_hosts = 2, .max_hosts = 2, .max_restarts = 2},
               {{came(), wait()}, {came(), start()}, {came(), go_on()}, {gone, go_on()}, {lost(), wait(1)}});
 }

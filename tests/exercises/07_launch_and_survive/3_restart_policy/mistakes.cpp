@@ -51,6 +51,8 @@ constexpr Mistake kMistakes[] = {
      "75 says that nothing is lost. Otherwise end with 128 + signal."},
     {"ctrl_c_is_requeued", "after Ctrl-C the job is put back into the queue, or goes on without the host",
      "Who presses Ctrl-C does not want the job any more: end it, saved or not."},
+    {"ctrl_c_on_a_spare_ends_the_job", "a spare that leaves after Ctrl-C ends the job",
+     "No rank has stopped: look at is_spare first, then at the signal."},
     {"waits_after_ctrl_c", "a job that waits for hosts goes on waiting after Ctrl-C",
      "Nobody wants the job any more, whether it runs or not: look at the signal first."},
 };
@@ -106,6 +108,8 @@ Decision RestartPolicy::decide(const Event& event) {
     case EventKind::kHostLeaves:
       if (event.is_spare && (is_mistake("forgets_spares") || is_mistake("lost_spare_stays"))) return {};
       --hosts_;
+      if (event.is_spare && event.signal == kInterrupt && is_mistake("ctrl_c_on_a_spare_ends_the_job"))
+        return {.action = Action::kEnd, .exit_code = signal_code};
       if (event.is_spare && !is_mistake("lost_spare_restarts")) return {};
       if (event.kind == EventKind::kHostLost) {
         const bool is_free = is_elastic() || is_mistake("fixed_loss_is_free") || !is_running_;

@@ -70,7 +70,10 @@ std::string listed(const Names& names) {
   return text.empty() ? "no checkpoint" : text;
 }
 
-bool is_checkpoint(const std::string& name) { return name.starts_with("step_") && name != "step_by_step"; }
+// What people have put into the folder.
+const Names kOthers = {"notes", "step_001", "step_by_step"};
+
+bool is_checkpoint(const std::string& name) { return name.starts_with("step_") && !kOthers.contains(name); }
 
 std::string describe(const Scenario& scenario) {
   return concat(listed(scenario.before()), scenario.numbers.size() < 2 ? " is" : " are", " there, and checkpoint ",
@@ -109,9 +112,10 @@ void check_undisturbed(Check& check, const Scenario& scenario, const Outcome& ou
   if (after.damaged.contains("incomplete") || after.good.contains("incomplete"))
     check.wrong(concat(situation, ": \"incomplete\" is still there; when a save is over, nothing unfinished is"), "",
                 evidence);
-  if (scenario.has_others && !(after.good.contains("notes") && after.good.contains("step_by_step")))
-    check.wrong(concat(situation, ": something else that was in the folder has been removed"),
-                "number_of() returns nothing for a name that is not a checkpoint's", evidence);
+  for (const std::string& name : scenario.has_others ? kOthers : Names())
+    if (!after.good.contains(name))
+      check.wrong(concat(situation, ": ", name, " was in the folder, which is no checkpoint, and has been removed"),
+                  "number_of() returns nothing for a name that is not a checkpoint's", evidence);
 }
 
 void check_power_failure(Check& check, const Scenario& scenario, const Outcome& outcome, std::int64_t call) {

@@ -132,7 +132,7 @@ Answer answer(Question& question) {
     before[accelerate::checkpoint_name(each)] = {};
   if (question.get<bool>("has_others")) {
     before[accelerate::kIncomplete] = {.is_complete = false};
-    before["notes"] = before["step_by_step"] = {};
+    before["notes"] = before["step_001"] = before["step_by_step"] = {};
   }
   FailingStore undisturbed(before, disk, kNever);
   Answer result;
