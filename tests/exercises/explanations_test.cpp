@@ -60,6 +60,7 @@ constexpr Explained kExplained[] = {
     {"09.2", "never_gathers", "no rank gets the values that others have updated"},
     {"09.3", "stage_2_once", "no rank keeps whole gradients until then"},
     {"09.3", "keeps_over_update", "units stay whole over the update"},
+    {"09.3", "largest_anywhere", "wherever they are: these are neighbours"},
     {"09.5", "counts_from_zero", "the first average comes after the first step"},
     {"09.5", "resets_moments", "moments are set to zero when values are averaged"},
     {"10.1", "bias_on_every_rank", "added by each rank before the sum, and so as often as there are ranks"},
