@@ -66,6 +66,7 @@ constexpr Explained kExplained[] = {
     {"10.1", "bias_on_every_rank", "added by each rank before the sum, and so as often as there are ranks"},
     {"10.1", "reads_own_samples", "the ranks read different samples"},
     {"10.1", "one_mask_for_all_shards", "all ranks drop hidden channels with the mask of rank 0's"},
+    {"10.1", "mask_rows_too_short", "the mask's rows are as long as this rank's share"},
     {"10.1", "output_seed_plus_rank", "each rank drops other elements of the same output"},
     {"10.1", "every_nth_channel", "column 1 should be column 1 of the whole matrix; it is column 2"},
     {"10.2", "sum_sums_again", "sum_over_ranks() sums in backward too"},
