@@ -69,6 +69,7 @@ constexpr Explained kExplained[] = {
     {"10.1", "mask_rows_too_short", "the mask's rows are as long as this rank's share"},
     {"10.1", "output_seed_plus_rank", "each rank drops other elements of the same output"},
     {"10.1", "every_nth_channel", "column 1 should be column 1 of the whole matrix; it is column 2"},
+    {"10.2", "copy_is_data", "copy_to_ranks() returns data, which no gradient passes"},
     {"10.2", "sum_sums_again", "sum_over_ranks() sums in backward too"},
     {"10.2", "overwrites_gradient", "has overwritten a gradient that somebody else holds too"},
     {"10.2", "norms_left_alone", "each rank has one term, from its own rows"},
