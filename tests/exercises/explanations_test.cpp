@@ -84,6 +84,7 @@ constexpr Explained kExplained[] = {
     {"10.5", "numbers_added", "although they differ in the step and the micro-batch"},
     {"10.5", "heads_from_0", "this is the mask of rank 0's part"},
     {"11.2", "always_the_formula", "that is (p-1)/m, which holds for GPipe and 1F1B on equal ranks"},
+    {"11.3", "throws_out_of_range", "the loop throws, but no ContractError: \"map::at\""},
     {"11.4", "outputs_kept", "got 2002002, which is 2 x input, 2 x saved, 2 x output"},
     {"11.4", "as_forward_needs", "the forward pass is counted: a backward pass needs more"},
     {"11.4", "no_weight_gradients", "the weights' gradients are left out"},
