@@ -15,6 +15,7 @@
 namespace lockstep::tensor_parallel {
 
 using exercise::Collectives;
+using exercise::Work;
 
 /// A matrix, row after row.
 struct Matrix {

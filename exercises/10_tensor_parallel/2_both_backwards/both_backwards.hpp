@@ -13,6 +13,7 @@ namespace lockstep::tensor_parallel {
 using autograd::record;
 using autograd::Variable;
 using exercise::Collectives;
+using exercise::Work;
 
 /// Stands before a layer that is cut by columns. Forward: the input as it is; all ranks have the same. In backward each
 /// rank gets the gradient that its own columns cause, which is one term of a sum.

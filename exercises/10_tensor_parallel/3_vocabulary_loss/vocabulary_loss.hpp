@@ -12,6 +12,7 @@
 namespace lockstep::tensor_parallel {
 
 using exercise::ShardCollectives;
+using exercise::Work;
 
 /// A row with this target counts as if it were not there, as PyTorch's ignore_index.
 inline constexpr std::int32_t kIgnored = -100;

@@ -11,6 +11,7 @@
 namespace lockstep::one_norm {
 
 using exercise::ShardCollectives;
+using exercise::Work;
 
 /// A rank's place on each axis of the grid, from 0.
 struct Place {

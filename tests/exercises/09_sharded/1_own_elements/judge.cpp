@@ -101,6 +101,10 @@ void check_layout(Check& check, const Layout& layout) {
     const auto rank = static_cast<int>(k / layout.counts.size());
     const Elements own = expected.own(layout, i, rank);
     if (is_right(got[k], own, layout.counts[i])) continue;
+    if (own.begin == own.end && got[k].begin == got[k].end)
+      check.wrong(concat(setting, ": of parameter ", i, " rank ", rank, " owns none; got ", text_of(got[k]),
+                         ", which lies outside of the parameter", explained(layout, got, unit_count)),
+                  concat("an empty range lies inside the parameter, too: begin = end, from 0 to ", layout.counts[i]));
     check.wrong(concat(setting, ": of parameter ", i, " rank ", rank, " owns ", text_of(own), "; got ", text_of(got[k]),
                        explained(layout, got, unit_count)),
                 concat("parameter ", i, " lies at elements ", expected.places[i], " to ",

@@ -13,6 +13,7 @@ constexpr Alternative kAlternatives[] = {
     {"updates_then_gathers",
      "first all buckets are clipped, then all updated from the last to the first, then gathered"},
     {"mean_by_hand", "gradients are reduced with kSum and divided in wait(), and the norm begins with the last bucket"},
+    {"alone_sends_nothing", "one rank by itself issues no collective"},
 };
 
 }  // namespace
@@ -25,7 +26,12 @@ namespace lockstep::sharded {
 
 using exercise::is_alternative;
 
+namespace {
+bool sends(const ShardCollectives& group) { return group.world_size() > 1 || !is_alternative("alone_sends_nothing"); }
+}  // namespace
+
 void ShardedStep::launch(std::size_t bucket) {
+  if (!sends(group_)) return;
   const Bucket& block = buckets_.at(bucket);
   works_.at(bucket) = group_.reduce_scatter(own_part(block.gradients), block.gradients,
                                             is_alternative("mean_by_hand") ? ReduceOp::kSum : ReduceOp::kMean);
@@ -44,7 +50,7 @@ double ShardedStep::finish(double max_norm) {
     squares[0] += std::transform_reduce(own.begin(), own.end(), 0.0, std::plus<>(),
                                         [](double gradient) { return gradient * gradient; });
   }
-  group_.all_reduce(std::span<double>(squares)).synchronize();
+  if (sends(group_)) group_.all_reduce(std::span<double>(squares)).synchronize();
   const double norm = std::sqrt(squares[0]);
   for (const Bucket& bucket : buckets_) {
     for (float& gradient : own_part(bucket.gradients))
@@ -52,6 +58,7 @@ double ShardedStep::finish(double max_norm) {
   }
   for (std::size_t left = buckets_.size(); left > 0; --left)
     optimizer_.update(left - 1, own_part(buckets_[left - 1].values), own_part(buckets_[left - 1].gradients));
+  if (!sends(group_)) return norm;
   for (const Bucket& bucket : buckets_) group_.all_gather(bucket.values, own_part(bucket.values)).synchronize();
   return norm;
 }

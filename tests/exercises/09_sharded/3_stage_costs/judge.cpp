@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <list>
 #include <numeric>
 #include <utility>
@@ -110,6 +111,14 @@ struct Held {
   std::vector<Known> known;
 };
 
+// As many units as are whole at the same time, but the largest ones, wherever they are.
+std::int64_t largest_anywhere(const ShardedRun& run, std::int64_t count) {
+  std::vector<std::int64_t> units = run.units;
+  std::ranges::sort(units, std::greater<>());
+  units.resize(static_cast<std::size_t>(std::min(count, std::ssize(units))));
+  return sum(units);
+}
+
 std::int64_t largest_pair(const ShardedRun& run) {
   std::int64_t largest = run.units.front();
   for (std::size_t i = 1; i < run.units.size(); ++i) largest = std::max(largest, run.units[i - 1] + run.units[i]);
@@ -120,25 +129,29 @@ Held values_held(Stage stage, const ShardedRun& run) {
   const std::int64_t all = sum(run.units), part = all / run.ranks, largest = std::ranges::max(run.units);
   if (stage != Stage::kZero3) return {4 * all, {{4 * part, "values are divided: only stage 3 does that"}}};
   const auto kept = std::min<std::int64_t>(run.most_whole, std::ssize(run.units));
-  return {4 * (part + Passes(run).most_whole),
-          {{4 * part, "the units that are whole while they are used are missing"},
-           {4 * Passes(run).most_whole, "the rank's own parts are missing"},
-           {4 * (part + kept * largest), "the largest unit is counted most_whole times: these are neighbours"},
-           {4 * (part + largest), "a single unit is whole: it is most_whole of them"},
-           {4 * all, "values are not divided"}}};
+  return {
+      4 * (part + Passes(run).most_whole),
+      {{4 * part, "the units that are whole while they are used are missing"},
+       {4 * Passes(run).most_whole, "the rank's own parts are missing"},
+       {4 * (part + kept * largest), "the largest unit is counted most_whole times: these are neighbours"},
+       {4 * (part + largest_anywhere(run, kept)), "the largest units count, wherever they are: these are neighbours"},
+       {4 * (part + largest), "a single unit is whole: it is most_whole of them"},
+       {4 * all, "values are not divided"}}};
 }
 
 Held gradients_held(Stage stage, const ShardedRun& run) {
   const std::int64_t all = sum(run.units), part = all / run.ranks, largest = std::ranges::max(run.units);
   if (stage == Stage::kDdp || stage == Stage::kZero1)
     return {4 * all, {{4 * part, "gradients are divided: that begins with stage 2"}}};
-  return {4 * (part + largest_pair(run)),
-          {{4 * part, "the whole gradients of units that backward is at are missing"},
-           {4 * (part + largest), "the unit that is being reduced is missing"},
-           {4 * (part + 2 * largest), "the largest unit is counted twice: the two are neighbours"},
-           {4 * largest_pair(run), "the rank's own parts are missing"},
-           {4 * (part + Passes(run).most_whole), "most_whole units have whole gradients: it is two, in every stage"},
-           {4 * all, "gradients are not divided"}}};
+  return {
+      4 * (part + largest_pair(run)),
+      {{4 * part, "the whole gradients of units that backward is at are missing"},
+       {4 * (part + largest), "the unit that is being reduced is missing"},
+       {4 * (part + 2 * largest), "the largest unit is counted twice: the two are neighbours"},
+       {4 * (part + largest_anywhere(run, 2)), "the two largest units count, wherever they are: these are neighbours"},
+       {4 * largest_pair(run), "the rank's own parts are missing"},
+       {4 * (part + Passes(run).most_whole), "most_whole units have whole gradients: it is two, in every stage"},
+       {4 * all, "gradients are not divided"}}};
 }
 
 Held moments_held(Stage stage, const ShardedRun& run) {

@@ -42,6 +42,8 @@ constexpr Mistake kMistakes[] = {
      "While backward computes one unit, the one before it is still being reduced."},
     {"twice_the_largest", "the largest unit is counted several times, although it is there once",
      "Units that are whole at the same time are neighbours: find the largest sum of neighbours."},
+    {"largest_anywhere", "the largest units are counted, wherever they are in the model",
+     "Units that are whole at the same time are neighbours: passes go through them in their order."},
     {"no_whole_units", "in stage 3 only the parts of values are counted", "While a unit is used, all of it is there."},
     {"parts_inside_whole_units", "in stage 3 the parts of values are not counted beside the whole units",
      "A unit is gathered into memory of its own; the rank's part stays where it is."},
@@ -69,6 +71,11 @@ std::int64_t largest_run(const std::vector<std::int64_t>& units, std::size_t len
   length = std::min(length, units.size());
   if (is_mistake("twice_the_largest"))
     return static_cast<std::int64_t>(length) * *std::max_element(units.begin(), units.end());
+  if (is_mistake("largest_anywhere")) {
+    std::vector<std::int64_t> sorted = units;
+    std::sort(sorted.rbegin(), sorted.rend());
+    return sum(sorted, 0, length);
+  }
   std::int64_t largest = 0;
   for (std::size_t first = 0; first + length <= units.size(); ++first)
     largest = std::max(largest, sum(units, first, length));

@@ -10,6 +10,7 @@ namespace {
 constexpr Alternative kAlternatives[] = {
     {"in_rounds", "a loop over rounds of at most `interval` steps, each of which ends with an average"},
     {"divides_first", "values are divided before they are sent"},
+    {"alone_sends_nothing", "one rank by itself issues no collective"},
 };
 
 }  // namespace
@@ -23,6 +24,10 @@ namespace lockstep::sharded {
 using exercise::is_alternative;
 
 void train_locally(LocalModel& model, std::int64_t steps, std::int64_t interval, Collectives& group) {
+  if (is_alternative("alone_sends_nothing") && group.world_size() == 1) {
+    while (steps-- > 0) model.step();
+    return;
+  }
   Work work = group.broadcast(model.values(), 0);
   work.synchronize();
   const float share = 1 / static_cast<float>(group.world_size());

@@ -126,6 +126,7 @@ void check_outputs(Check& check, const MlpTrial& trial, const MlpInputs& inputs,
   }
 }
 
+// One rank has nobody to send to: it may leave the all-reduce out.
 void check_collectives(Check& check, const MlpTrial& trial, const Outcome& outcome, int rank) {
   const Numbers all_reduces = check.numbers<std::int64_t>(outcome, rank, "all_reduces");
   const auto others = check.get<std::int64_t>(outcome, rank, "others");
@@ -135,7 +136,8 @@ void check_collectives(Check& check, const MlpTrial& trial, const Outcome& outco
   if (all_reduces.size() > 4) shown_counts += ", ...";
   const std::string place = concat("rank ", rank, " issued ", all_reduces.size(), " all-reduces", shown_counts);
   const std::int64_t count = trial.rows * trial.channels;
-  check.expect(all_reduces.size() == 1 && all_reduces[0] == count && others == 0,
+  const bool is_enough = all_reduces == Numbers{count} || (trial.ranks == 1 && all_reduces.empty());
+  check.expect(is_enough && others == 0,
                concat(place, others == 0 ? "" : concat(" and ", others, " other collectives"), "; one of ", count,
                       " elements is enough"),
                "between the two products nothing is sent: each rank needs its own hidden channels only");

@@ -22,6 +22,8 @@ constexpr Mistake kMistakes[] = {
      "Say where this rank's columns begin: share.first_hidden of share.all_hidden."},
     {"mask_of_own_width", "the mask of the hidden channels counts places in this rank's part alone",
      "The last argument of drop() is the whole matrix's number of columns."},
+    {"mask_rows_too_short", "the mask of the hidden channels begins at the right column, but has too short rows",
+     "The last argument of drop() is all_hidden: columns of the whole matrix."},
     {"hidden_seed_plus_rank", "each rank has a different seed for the hidden dropout",
      "drop() makes different masks from the columns' places already; the seed is the same everywhere."},
     {"output_seed_plus_rank", "each rank drops other elements of the output, so the ranks' copies differ",
@@ -126,9 +128,10 @@ void drop_hidden(Matrix& hidden, const MlpShare& share, std::uint64_t seed, int 
   if (is_mistake("hidden_seed_plus_rank")) seed += static_cast<std::uint64_t>(rank);
   if (is_mistake("mask_of_own_width")) {
     drop(hidden, seed, 0, hidden.columns);
-  } else {
-    drop(hidden, seed, is_mistake("one_mask_for_all_shards") ? 0 : share.first_hidden, share.all_hidden);
+    return;
   }
+  const std::int64_t columns = is_mistake("mask_rows_too_short") ? hidden.columns : share.all_hidden;
+  drop(hidden, seed, is_mistake("one_mask_for_all_shards") ? 0 : share.first_hidden, columns);
 }
 
 }  // namespace

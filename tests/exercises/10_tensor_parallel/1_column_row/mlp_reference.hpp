@@ -27,7 +27,7 @@ struct WrongForward {
   enum class Input { kRight, kDealt };
   enum class Bias { kRight, kOnEveryRank, kLeftOut, kAfterDropout };
   enum class WideBias { kRight, kLeftOut, kFirstPart, kOnRankZero };
-  enum class HiddenMask { kRight, kSameForAll, kSeedPlusRank, kOwnWidth, kLeftOut };
+  enum class HiddenMask { kRight, kSameForAll, kSeedPlusRank, kOwnWidth, kOwnRows, kLeftOut };
   enum class OutputMask { kRight, kSeedPlusRank, kOwnColumns, kLeftOut };
   enum class Relu { kRight, kLeftOut, kOfOutput };
   enum class Sum { kRight, kLeftOut, kMean };
@@ -58,6 +58,8 @@ inline constexpr WrongForward kWrongForwards[] = {
      .hidden_mask = WrongForward::HiddenMask::kSeedPlusRank},
     {.what = "the mask of the hidden channels is that of a matrix with this rank's channels only",
      .hidden_mask = WrongForward::HiddenMask::kOwnWidth},
+    {.what = "the mask's rows are as long as this rank's share of the hidden channels, and not all_hidden",
+     .hidden_mask = WrongForward::HiddenMask::kOwnRows},
     {.what = "the hidden channels have no dropout", .hidden_mask = WrongForward::HiddenMask::kLeftOut},
     {.what =
          "the seed of the output's dropout has the rank in it, so each rank drops other elements of the same output",
@@ -147,6 +149,7 @@ class MlpReference {
     std::int64_t place = i * trial_.hidden + h;
     if (wrong_.hidden_mask == HiddenMask::kSameForAll) place -= first;
     if (wrong_.hidden_mask == HiddenMask::kOwnWidth) place = i * (end - first) + h - first;
+    if (wrong_.hidden_mask == HiddenMask::kOwnRows) place = i * (end - first) + h;
     const auto shift = static_cast<std::uint64_t>(wrong_.hidden_mask == HiddenMask::kSeedPlusRank ? rank : 0);
     return mix64(inputs_.seeds.hidden + shift, static_cast<std::uint64_t>(place)) % 2 == 0 ? 0.0F : 2.0F * sum;
   }

@@ -50,7 +50,7 @@ struct CutInputs {
 
 /// A mistake in the two functions; its description completes "that is what comes out if ".
 struct WrongPasses {
-  enum class Pass { kIdentity, kSum, kMean, kOwnAndSum, kDivided };
+  enum class Pass { kIdentity, kSum, kMean, kOwnAndSum, kDivided, kNothing };
 
   const char* what = "";
   Pass copy_forward = Pass::kIdentity, copy_backward = Pass::kSum;
@@ -60,6 +60,8 @@ struct WrongPasses {
 inline constexpr WrongPasses kWrongPasses[] = {
     {.what = "copy_to_ranks() passes each rank's gradient on as it is, without the other ranks' terms",
      .copy_backward = WrongPasses::Pass::kIdentity},
+    {.what = "copy_to_ranks() returns data, which no gradient passes: record() connects the result with the input",
+     .copy_backward = WrongPasses::Pass::kNothing},
     {.what = "copy_to_ranks() averages the ranks' gradients, which are terms of a sum",
      .copy_backward = WrongPasses::Pass::kMean},
     {.what = "copy_to_ranks() adds this rank's gradient to a sum that contains it already",
@@ -128,6 +130,7 @@ class CutReference {
       if (pass == Pass::kMean) sum /= static_cast<float>(values.size());
       for (std::size_t r = 0; r < values.size(); ++r)
         result[r][i] = pass == Pass::kOwnAndSum ? values[r][i] + sum
+                       : pass == Pass::kNothing ? 0
                        : pass == Pass::kDivided ? values[r][i] / static_cast<float>(values.size())
                                                 : sum;
     }

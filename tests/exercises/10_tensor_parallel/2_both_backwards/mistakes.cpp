@@ -11,6 +11,8 @@ namespace {
 constexpr Mistake kMistakes[] = {
     {"copy_passes_on", "copy_to_ranks() is the identity in backward too, so each rank lacks the others' terms",
      "Each rank's gradient comes from its own columns: sum them."},
+    {"copy_is_data", "copy_to_ranks() returns data, which no gradient passes",
+     "Return what record() returns: it connects the result with the input."},
     {"copy_averages", "copy_to_ranks() averages the gradients, as data parallelism does",
      "They are terms of one sum: do not divide."},
     {"copy_adds_own", "copy_to_ranks() passes on the sum and this rank's gradient once more",
@@ -74,6 +76,7 @@ void divide(const Tensor& tensor, int divisor) {
 Variable copy_to_ranks(const Variable& input, Collectives& group) {
   Tensor value = input.value();
   if (is_mistake("copy_sums_forward") || is_mistake("functions_swapped")) value = summed(value.clone(), group);
+  if (is_mistake("copy_is_data")) return Variable(value);
   return record(value, {input}, [input = input.without_value(), &group](const Tensor& gradient) {
     if (is_mistake("copy_passes_on") || is_mistake("functions_swapped") || is_mistake("backwards_swapped")) {
       input.accumulate_gradient(gradient);

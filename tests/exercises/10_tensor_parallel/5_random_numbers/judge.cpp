@@ -280,7 +280,8 @@ void check_whole(Check& check, const Call& call) {
   constexpr std::array<const char*, 3> kNext = {"the next step", "the next layer", "the next seed"};
   for (std::size_t i = 0; i < kOthers.size(); ++i)
     check_independent(check, agreement(results[0], results[i + 2]), concat("the masks of ", kOthers[i]),
-                      "mix in all numbers on which a mask depends");
+                      i == 3 ? "mix in the samples' numbers, which are in part.samples: not their places in the batch"
+                             : "mix in all numbers on which a mask depends");
   for (std::size_t a = 0; a < kNext.size(); ++a)
     for (std::size_t b = a + 1; b < kNext.size(); ++b)
       check_independent(check, agreement(results[a + 2], results[b + 2]),
@@ -304,7 +305,7 @@ void check_whole(Check& check, const Call& call) {
   check.expect(
       agreement(results[0], turned) == 1,
       "the same samples in another order drop other elements: a mask depends on the sample's place in the batch",
-      "part.samples has the samples' numbers");
+      "part.samples has the samples' numbers, and an element's place counts from the first element of its sample");
 }
 
 // Steps much later than another one: a mask of layer * 1000 + step is that of the next layer after 1000 steps.

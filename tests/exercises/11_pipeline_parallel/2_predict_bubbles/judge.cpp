@@ -122,12 +122,16 @@ void compare(Check& check, const std::string& what, std::int64_t got, std::int64
   check.wrong(concat(what, " ", expected, "; got ", got, explanation_of(causes)));
 }
 
-void compare_bubble(Check& check, const std::string& what, double got, const Timeline& timeline) {
+void compare_bubble(Check& check, const std::string& what, double got, const PipelineRun& run,
+                    const Timeline& timeline) {
   const double expected = timeline.idle_per_busy();
-  if (std::abs(got - expected) <= 1e-9) return;
-  const bool is_share = std::abs(got - expected / (1 + expected)) <= 1e-9;
+  const auto is_near = [](double a, double b) { return std::abs(a - b) <= 1e-9; };
+  if (is_near(got, expected)) return;
+  const bool is_share = is_near(got, expected / (1 + expected));
+  const auto p = static_cast<double>(run.forward_units.size()), m = static_cast<double>(run.micro_batches);
   check.wrong(concat(what, " ", shown(expected), "; got ", shown(got),
                      is_share                      ? ": that is idle time divided by all time, and not by busy time"
+                     : is_near(got, (p - 1) / m)   ? ": that is (p-1)/m, which holds for GPipe and 1F1B on equal ranks"
                      : got == std::floor(expected) ? ": a quotient of two integers has lost what comes after the point"
                                                    : ""));
 }
@@ -158,7 +162,7 @@ void check_run(Check& check, const PipelineRun& run) {
     const Timeline timeline = played(order, run);
     compare(check, place + "units of a step are", units.at(k), std::lround(timeline.duration()),
             known_units(order, run));
-    compare_bubble(check, place + "idle time per busy time is", bubbles.at(k), timeline);
+    compare_bubble(check, place + "idle time per busy time is", bubbles.at(k), run, timeline);
     for (std::size_t rank = 0; rank < ranks; ++rank)
       compare(check, concat(place, "micro-batches that rank ", rank, " holds are"), held.at(k * ranks + rank),
               timeline.most_held[rank], known_held(order, run, static_cast<std::int64_t>(rank)));

@@ -21,6 +21,8 @@ constexpr Mistake kMistakes[] = {
     {"no_filling", "the time in which the pipeline fills and empties is left out", "Draw the last rank's first unit."},
     {"half_a_bubble", "1F1B is idle only until the pipeline is full", "In the end it empties, as GPipe does."},
     {"share_of_all", "idle time is divided by all time", "The bubble (p-1)/m is idle time per busy time."},
+    {"always_the_formula", "idle time per busy time is (p-1)/m in any order and with unequal ranks",
+     "Count what is idle: ranks * step_units() less what they compute."},
     {"integer_quotient", "idle time is divided by busy time as integers", "Divide doubles: 18 / 36 is 0."},
     {"no_naive_bubble", "the naive bubble is divided by the number of micro-batches",
      "With more micro-batches the naive order is busy longer, and idle longer."},
@@ -87,6 +89,8 @@ std::int64_t step_units(Order order, const PipelineRun& run) {
 double idle_per_busy(Order order, const PipelineRun& run) {
   const auto busy = static_cast<double>(3 * run.micro_batches * sum_of(run)),
              all = static_cast<double>(ranks_of(run) * step_units(order, run));
+  if (is_mistake("always_the_formula"))
+    return static_cast<double>(ranks_of(run) - 1) / static_cast<double>(run.micro_batches);
   if (order == Order::kNaive && is_mistake("no_naive_bubble"))
     return (all - busy) / busy / static_cast<double>(run.micro_batches);
   if (is_mistake("integer_quotient")) return std::floor((all - busy) / busy);

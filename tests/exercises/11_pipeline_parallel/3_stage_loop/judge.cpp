@@ -101,7 +101,11 @@ class Examined {
 
   // A backward pass without its forward pass.
   void check_refused() const {
-    const auto complaint = check_.get<std::string>(outcome_, 0, "complaint");
+    const auto complaint = check_.get<std::string>(outcome_, 0, "complaint"),
+               other = check_.get<std::string>(outcome_, 0, "other_complaint");
+    if (!other.empty())
+      fail(concat("the loop throws, but no ContractError: ", other),
+           "look whether the forward pass has been there, and let require() throw");
     if (complaint.empty()) fail("the loop should throw a ContractError: a backward pass has no forward pass before it");
   }
 

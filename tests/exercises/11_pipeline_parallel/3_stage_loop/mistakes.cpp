@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <stdexcept>
 #include <utility>
 
 #include "11_pipeline_parallel/3_stage_loop/stage_loop.hpp"
@@ -34,6 +35,8 @@ constexpr Mistake kMistakes[] = {
     {"ignores_the_list", "all forward passes are done first, whatever the list says", "Do the actions in their order."},
     {"skips_unknown", "a backward pass without its forward pass is left out silently",
      "The stage before would wait for its gradient: throw."},
+    {"throws_out_of_range", "a backward pass without its forward pass throws what the container's at() throws",
+     "require() throws a ContractError: look with find() first."},
 };
 
 }  // namespace
@@ -79,6 +82,7 @@ class Loop {
   void backward(int micro_batch) {
     const auto found = place_of(micro_batch);
     if (found == held_.end() && is_mistake("skips_unknown")) return;
+    if (found == held_.end() && is_mistake("throws_out_of_range")) throw std::out_of_range("map::at");
     require(found != held_.end(), "B", micro_batch, " comes before F", micro_batch);
     const Held held = *found;
     if (is_mistake("keeps_inputs")) inputs_left_.push_back(held.input);

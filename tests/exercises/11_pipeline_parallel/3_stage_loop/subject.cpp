@@ -10,6 +10,7 @@
 #include "autograd/functions.hpp"
 #include "autograd/node.hpp"
 #include "base/error.hpp"
+#include "exercise/todo.hpp"
 
 namespace lockstep::exercise {
 namespace {
@@ -28,6 +29,16 @@ std::vector<Action> actions_of(const Question& question) {
   for (std::size_t i = 0; i + 1 < numbers.size(); i += 2)
     actions.push_back({static_cast<Pass>(numbers[i]), 0, static_cast<int>(numbers[i + 1])});
   return actions;
+}
+
+// A backward pass without its forward pass before it.
+bool has_orphan(std::span<const Action> actions) {
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    if (actions[i].pass == Pass::kForward) continue;
+    const auto before = actions.first(i);
+    if (std::ranges::find(before, Action{Pass::kForward, 0, actions[i].micro_batch}) == before.end()) return true;
+  }
+  return false;
 }
 
 // Multiplies by a weight. Notes each call, and what is still alive of earlier ones.
@@ -158,14 +169,20 @@ Answer answer(Question& question) {
   NotedStage stage(question.get<bool>("is_first"), question.get<bool>("is_last"),
                    static_cast<float>(question.get<double>("weight")), actions);
   Answer result;
-  std::string complaint;
+  std::string complaint, other_complaint;
   try {
     pipeline::run_actions(actions, stage);
   } catch (const ContractError& error) {
     complaint = error.what();
+  } catch (const TodoError&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (!has_orphan(actions)) throw;
+    other_complaint = concat("\"", error.what(), "\"");
   }
   stage.report(result);
   result.set("complaint", complaint);
+  result.set("other_complaint", other_complaint);
   return result;
 }
 
