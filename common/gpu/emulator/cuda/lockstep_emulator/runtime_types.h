@@ -109,6 +109,10 @@ enum cudaLimit {
   cudaLimitMallocHeapSize = 2,
 };
 
+/// Calling conventions of the API and of functions that it calls: on Linux the usual ones.
+#define CUDARTAPI
+#define CUDART_CB
+
 /// A function that a stream calls on the host; it must not call the API.
 using cudaHostFn_t = void (*)(void* user_data);
 /// As cudaHostFn_t, but also receives the stream's status.
