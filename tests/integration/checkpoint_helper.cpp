@@ -93,7 +93,7 @@ class Trainee {
   void save(run::TrainingSaver& saver, std::int64_t step, const data::Sampler& sampler) {
     if (sharded_) {
       whole_->save(parts(), [&](const checkpoint::StreamedContents& contents) {
-        saver.save(step, contents, *optimizer_, sampler);
+        saver.save(step, contents, optimizer_->step_counts(), sampler);
       });
     } else if (group_.rank() == 0) {
       saver.save(step, model_, *optimizer_, sampler);

@@ -14,7 +14,9 @@
 namespace lockstep::autograd {
 namespace {
 
-Tensor empty_like(const Tensor& tensor) { return Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device()); }
+Tensor uninitialized_like(const Tensor& tensor) {
+  return Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device());
+}
 
 Tensor make_scalar(double value, DType dtype) {
   if (dtype == DType::kFloat64) return Tensor::from<double>(std::span(&value, 1), {});
@@ -112,8 +114,8 @@ Variable sliced_float16_head_cross_entropy(const Variable& hidden, const Variabl
   return record(rows.mean(), {hidden, table},
                 [hidden, table = table.without_value(), saved = SavedWeight(table, w), rows](const Tensor& d_loss) {
                   const Tensor weight = saved.get();
-                  Tensor d_hidden = empty_like(hidden.value());  // [..., C]
-                  Tensor d_table;                                // [V, C]
+                  Tensor d_hidden = uninitialized_like(hidden.value());  // [..., C]
+                  Tensor d_table;                                        // [V, C]
                   auto write = kernels::Write::kOverwrite;
                   if (table.requires_grad()) {
                     std::tie(d_table, write) = table.begin_gradient_write();
@@ -132,8 +134,9 @@ Variable sliced_float16_head_cross_entropy(const Variable& hidden, const Variabl
 Variable sliced_head_cross_entropy(const Variable& hidden, const Variable& table, const Tensor& targets) {
   const RowLosses rows(targets, hidden.value());
   const auto borrow = [](const Variable& variable) {
-    return variable.requires_grad() ? borrow_gradient(variable)
-                                    : std::make_shared<GradientLoan>(GradientLoan{empty_like(variable.value())});
+    return variable.requires_grad()
+               ? borrow_gradient(variable)
+               : std::make_shared<GradientLoan>(GradientLoan{uninitialized_like(variable.value())});
   };
   const auto d_hidden = borrow(hidden);  // [..., C]
   const auto d_table = borrow(table);    // [V, C]
@@ -156,7 +159,7 @@ Variable sliced_head_cross_entropy(const Variable& hidden, const Variable& table
 Variable mse_loss(const Variable& given, const Tensor& target) {
   const Variable prediction = cast(given, kernels::accumulation_dtype(given.value().dtype()));
   const Tensor& value = prediction.value();
-  Tensor gradient = will_record({prediction}) ? empty_like(value) : Tensor();
+  Tensor gradient = will_record({prediction}) ? uninitialized_like(value) : Tensor();
   const double loss = kernels::mean_squared_error(gradient, value, target.to(value.device()));
   return record(make_scalar(loss, value.dtype()), {prediction},
                 [prediction = prediction.without_value(), gradient](const Tensor& d_loss) mutable {
