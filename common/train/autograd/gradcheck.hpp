@@ -11,7 +11,7 @@ namespace lockstep::autograd {
 
 /// PyTorch's names and defaults. A gradient may differ from the slope by atol + rtol * |slope|.
 struct GradcheckOptions {
-  double eps = 1e-6;  ///< What is added to an element, and subtracted from it, to measure the slope.
+  double eps = 1e-6;  ///< Added to an element, and subtracted from it, to measure the slope.
   double atol = 1e-5;
   double rtol = 1e-3;
 };

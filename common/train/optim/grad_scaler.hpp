@@ -35,7 +35,7 @@ struct GradScalerOptions {
 /// scaler.update();
 /// ```
 /// Works with gradients of any precision. With ddp::DistributedDataParallel, set `refuse_non_finite` of its options to
-/// false, or it throws where the scaler would skip the step; and set any_rank. (An accelerate::Accelerator does both.)
+/// false, or it throws in a step that the scaler would skip; and set any_rank. (An accelerate::Accelerator does both.)
 /// Thread safety: one thread.
 /// @source torch.amp.GradScaler, PyTorch 2; Micikevicius et al., "Mixed Precision Training", ICLR 2018, section 3.2.
 class GradScaler {

@@ -21,7 +21,7 @@ struct Manifest {
   std::map<std::string, std::string> digests;  ///< SHA-256 of each file, by path.
 };
 
-/// As JSON. What is not UTF-8 in the student's name becomes U+FFFD: it may be git's user.name in any encoding.
+/// As JSON. Bytes of the student's name that are not UTF-8 become U+FFFD: git's user.name may have any encoding.
 [[nodiscard]] std::string to_text(const Manifest& manifest);
 /// @throws FormatError  It is not a manifest of this version.
 [[nodiscard]] Manifest parse_manifest(const std::string& text);

@@ -70,7 +70,7 @@ std::string listed(const Names& names) {
   return text.empty() ? "no checkpoint" : text;
 }
 
-// What people have put into the folder.
+// The files that people have put into the folder.
 const Names kOthers = {"notes", "step_001", "step_by_step"};
 
 bool is_checkpoint(const std::string& name) { return name.starts_with("step_") && !kOthers.contains(name); }
