@@ -23,8 +23,9 @@ std::string content_digest(const fs::path& path) {
   if (!fs::is_directory(path)) return fs::file_size(path) > kMost ? "too large" : sha256_hex(read_file(path));
   std::vector<fs::path> files;
   for (fs::recursive_directory_iterator it(path), end; it != end && files.size() <= ArchiveLimits{}.files; ++it) {
-    if (it->is_directory() && is_left_out(it->path(), it.depth())) it.disable_recursion_pending();
-    if (fs::is_regular_file(it->symlink_status())) files.push_back(it->path());
+    const fs::file_status status = it->symlink_status();  // a link may lead to itself
+    if (fs::is_directory(status) && is_left_out(it->path(), it.depth())) it.disable_recursion_pending();
+    if (fs::is_regular_file(status)) files.push_back(it->path());
   }
   std::ranges::sort(files);
   std::string text;
@@ -107,8 +108,13 @@ fs::path packed(const ReceivedEntry& folder, const fs::path& zip) {
   constexpr std::uintmax_t kMostOfFile = (1 << 20) + 1;  // more is refused
   constexpr std::size_t kMostFiles = ArchiveLimits{}.files + 1;
   Files files;
-  for (const ReceivedFile& one : folder.files)
-    if (files.size() < kMostFiles && fs::file_size(one.path) <= kMostOfFile) files[one.name] = read_file(one.path);
+  std::uintmax_t bytes = 0;  // once there are too many, the zip unpacks to too much, and is refused
+  for (const ReceivedFile& one : folder.files) {
+    const std::uintmax_t of_file = fs::file_size(one.path);
+    if (files.size() >= kMostFiles || bytes > ArchiveLimits{}.bytes_in_all || of_file > kMostOfFile) continue;
+    files[one.name] = read_file(one.path);
+    bytes += of_file;
+  }
   write_zip(zip, files);
   return zip;
 }

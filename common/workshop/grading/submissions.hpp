@@ -21,10 +21,10 @@ struct Task {
 /// The submissions in a folder, or in a zip, in the order of their names. Skips links and files that are not archives,
 /// but includes unreadable submissions, which cannot affect others' grades.
 ///
-/// A submission's key is its name, without the ending and with '_' in place of signs that no letter is. Files and
-/// folders with Moodle's or Canvas' names are grouped by student. Of several files one is graded: the latest archive,
-/// if the names say which it is, otherwise submission.zip or the first archive. A file that is no archive is refused
-/// later.
+/// A submission's key is its name, without the ending, and with '_' in place of spaces and special characters; letters
+/// of all languages stay. Files and folders with Moodle's or Canvas' names are grouped by student. Of several files one
+/// is graded: the latest archive, if the names say which it is, otherwise submission.zip or the first archive. A file
+/// that is no archive is refused later.
 /// @param source  A folder, or the zip that Moodle or Canvas hands out.
 /// @param settings_text  Everything else that a result depends on.
 /// @param unpacked  A folder for the contents of a zip; created if needed.

@@ -234,6 +234,7 @@ TEST_CASE("a clone is graded anew if its files have changed, and not if git or a
   const std::string before = basis("in");
   write("in/anna/.git/FETCH_HEAD");
   write("in/anna/build/x.o");
+  fs::create_symlink("itself", folder.path() / "in/anna/itself");
   CHECK(basis("in") == before);
   fs::rename(folder.path() / "in", folder.path() / "moved");
   CHECK(basis("moved") == before);

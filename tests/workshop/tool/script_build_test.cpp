@@ -215,6 +215,7 @@ TEST_CASE("a release is refused at once on processors that it is not compiled fo
   CHECK_THAT(refused.err, ContainsSubstring("this machine has aarch64: make it on an x86-64 machine"));
   CHECK(!fs::exists(stand_ins.course() / "build/cpu/build.ninja"));
   CHECK(stand_ins.release({"--check", "o"}).out == "made\n");
+  CHECK(stand_ins.release({"--help"}).out == "made\n");
   stand_ins.write("bin/uname", "#!/bin/sh\necho x86_64\n");
   CHECK(stand_ins.release({"--class", "c", "--out", "o"}).out == "made\n");
 }

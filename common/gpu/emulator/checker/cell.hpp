@@ -9,7 +9,7 @@ namespace lockstep::emulator::checker {
 
 /// The last write, and two reads since then that are not ordered: the latest, and one by a thread as distant from it as
 /// possible (another block, another warp), so that the next writer is compared with the one that it is not ordered
-/// after.
+/// after. Plain reads are kept rather than those of atomics, which race with fewer writes.
 struct Cell {
   Access write;  ///< Interval 0: never written. kHostInterval: by the host.
   Access read;   ///< Latest since `write`.
@@ -43,7 +43,8 @@ class CellRules {
   /// that a distant thread reads too. It violates no rule. @return  False for other kinds: visit() must follow.
   [[nodiscard]] bool visit_often_read(Cell& cell) const noexcept {
     if (access_.is(kWrite) || cell.write.interval >= alive_from_ || cell.write.interval < written_from_) return false;
-    if (cell.write.is(kPending) || cell.other.is(kWrite) || !order_.is_distant(cell.other, thread_, alive_from_))
+    if (access_.is(kAtomic) || cell.write.is(kPending) || cell.other.is(kWrite) ||
+        !order_.is_distant(cell.other, thread_, alive_from_))
       return false;
     cell.read = access_;
     return true;
@@ -129,6 +130,12 @@ inline int CellRules::distance(const Access& from) const noexcept {
 }
 
 inline void CellRules::note_read(Cell& cell) const noexcept {
+  const bool is_last_plain = !cell.read.is(kAtomic), is_other_plain = !cell.other.is(kAtomic);
+  if (access_.is(kAtomic) && is_last_plain && !is_other_plain && !cell.other.is(kWrite) && !is_ordered(cell.read)) {
+    cell.other = cell.read;
+    cell.read = access_;
+    return;
+  }
   // Usually another thread's read, as distant as any could be, is kept already. Then the latest is no more distant.
   if (order_.is_distant(cell.other, thread_, alive_from_)) {
     cell.read = access_;
@@ -139,7 +146,9 @@ inline void CellRules::note_read(Cell& cell) const noexcept {
   if (!is_same_thread) {
     const bool keeps_other = cell.other.interval != 0 && !is_ordered(cell.other);
     if (!is_ordered(last)) {
-      if (!keeps_other || (!cell.other.is(kWrite) && distance(cell.other) < distance(last))) cell.other = last;
+      const bool is_better = is_last_plain || !is_other_plain;
+      if (!keeps_other || (is_better && !cell.other.is(kWrite) && distance(cell.other) < distance(last)))
+        cell.other = last;
     } else if (!keeps_other) {
       cell.other = {};
     }

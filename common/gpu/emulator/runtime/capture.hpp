@@ -48,7 +48,8 @@ void join_capture(const StreamQueue& queue, const CaptureMark& mark);
 /// For calls that wait for a stream. @throws ApiError  It is captured; the capture becomes invalid.
 void refuse_in_capture(const StreamQueue& queue);
 /// For calls that take effect at once, whatever is recorded: those that allocate, free or pin memory, and those that
-/// ask or wait for an event. @throws ApiError  A capture's mode forbids it to this thread; the capture becomes invalid.
+/// query an event or wait for it.
+/// @throws ApiError  A capture's mode forbids it to this thread; the capture becomes invalid.
 void refuse_unsafe_call();
 /// Sets which captures forbid this thread such calls. @return  Its mode before.
 cudaStreamCaptureMode exchange_capture_mode(cudaStreamCaptureMode mode);

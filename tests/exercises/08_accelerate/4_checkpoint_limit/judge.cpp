@@ -114,7 +114,7 @@ void check_undisturbed(Check& check, const Scenario& scenario, const Outcome& ou
                 evidence);
   for (const std::string& name : scenario.has_others ? kOthers : Names())
     if (!after.good.contains(name))
-      check.wrong(concat(situation, ": ", name, " was in the folder, which is no checkpoint, and has been removed"),
+      check.wrong(concat(situation, ": ", name, " is no checkpoint, but was removed from the folder"),
                   "number_of() returns nothing for a name that is not a checkpoint's", evidence);
 }
 

@@ -1,5 +1,9 @@
 #include "emulator/checker/cell.hpp"
 
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include "support/catch.hpp"
 
 using namespace lockstep::emulator::checker;
@@ -139,6 +143,23 @@ TEST_CASE("Of many readers, one of another block or warp is kept for the next wr
   global.order().block_begin(1, 128);
   for (const std::uint32_t thread : {5U, 40U, 6U, 7U}) CHECK(global.access(thread, kPlainRead) == Problem::kNone);
   CHECK(global.access(7, kWrite) == Problem::kRace);  // with the read of block 0
+}
+
+// A compare-and-swap that fails only reads.
+TEST_CASE("Atomics that only read do not make the checker forget a plain read", "[emulator]") {
+  using Readers = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
+  for (const Readers& readers : {Readers{{0, kAtomic}, {1, kAtomic}, {2, kPlainRead}, {3, kAtomic}},
+                                 Readers{{0, kAtomic}, {32, kAtomic}, {64, kPlainRead}, {65, kAtomic}},
+                                 Readers{{0, kPlainRead}, {40, kAtomic}, {1, kAtomic}, {2, kAtomic}}}) {
+    Memory memory;
+    memory.cell().write.interval = kHostInterval;
+    for (const auto& [thread, flags] : readers) CHECK(memory.access(thread, flags) == Problem::kNone);
+    CHECK(memory.access(4, kAtomic | kWrite) == Problem::kRace);
+  }
+  Memory memory;
+  memory.cell().write.interval = kHostInterval;
+  for (const std::uint32_t thread : {0U, 1U, 40U}) CHECK(memory.access(thread, kAtomic) == Problem::kNone);
+  CHECK(memory.access(4, kAtomic | kWrite) == Problem::kNone);
 }
 
 TEST_CASE("A launch of another stream races with what a launch has read and written", "[emulator]") {

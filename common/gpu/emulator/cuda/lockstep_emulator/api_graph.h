@@ -8,8 +8,8 @@
 #include "runtime_types.h"
 
 /// Which threads' unsafe calls are errors during a capture: all threads', those of the thread that began it, none. In
-/// the emulator these calls are: allocating, freeing and pinning memory (but not in the order of a stream), asking an
-/// event or waiting for it.
+/// the emulator these calls are: allocating, freeing and pinning memory (but not in the order of a stream), querying
+/// an event or waiting for it.
 enum cudaStreamCaptureMode {
   cudaStreamCaptureModeGlobal = 0,
   cudaStreamCaptureModeThreadLocal = 1,
