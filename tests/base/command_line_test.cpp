@@ -144,8 +144,8 @@ TEST_CASE("a value that fails its check is refused with what would be right", "[
   refused({"--world-size", "9"}, "--world-size: '9' is not a whole number from 1 to 8");
   refused({"--world-size", "2.5"}, "'2.5' is not a whole number from 1 to 8");
   refused({"--counts", "3,-1"}, "--counts: '-1' is not a whole number of at least 0");
-  refused({"--seconds", "0"}, "--seconds: '0' is not a number greater than 0");
-  refused({"--seconds", "nan"}, "--seconds: 'nan' is not a number greater than 0");
+  refused({"--seconds", "0"}, "--seconds: '0' is not a number of seconds greater than 0 and at most 1000000000");
+  refused({"--seconds", "nan"}, "--seconds: 'nan' is not a number of seconds greater than 0");
   refused({"--link", "nvlnk"}, "there is no 'nvlnk'; did you mean nvlink? (nvlink, pcie)");
 }
 

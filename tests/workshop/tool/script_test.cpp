@@ -172,8 +172,8 @@ TEST_CASE("Ctrl-C ends the sanitizers' tests of continuous integration with the 
   const Finished script = run_program({"sh", "-c",
                                        "cd \"$1\" && sed -n '/^sanitized() /,/^}/p' \"$2\" >function || exit\n"
                                        "env --default-signal=INT setsid bash script &\n"
-                                       "until [ -e started ]; do sleep 0.1; done\n"
-                                       "kill -INT -- -$!\n"
+                                       "for i in $(seq 200); do if [ -e started ]; then break; fi; sleep 0.1; done\n"
+                                       "kill -INT -$!\n"
                                        "wait $!",
                                        "sh", folder.path().string(), ci},
                                       {{"PATH", path}});
