@@ -22,13 +22,11 @@ struct GradcheckOptions {
 /// const Variable x = Variable::parameter(values, "x");  // float64
 /// gradcheck([](std::span<const Variable> inputs) { return softplus(inputs[0]); }, {x});
 /// ```
-/// @param function  Of `inputs`, and perhaps of other data. Must compute the same on every call. Its output may have
-/// any
+/// @param function  Of `inputs`, and perhaps of other data. Must compute the same on every call. Its output has any
 ///                  shape, and is float64 in host memory.
 /// @param inputs    Parameters, float64 in host memory; or those of a layer that `function` calls. Their gradients are
 ///                  cleared.
-/// @throws ContractError  A gradient is wrong; names input and element, and says both numbers. Or an input is not such
-/// a
+/// @throws ContractError  A gradient is wrong: names input and element, and says both numbers. Or an input is no such
 ///                        parameter.
 /// @cost  Two calls of `function` for each element of the inputs.
 void gradcheck(const std::function<Variable(std::span<const Variable>)>& function, const std::vector<Variable>& inputs,
