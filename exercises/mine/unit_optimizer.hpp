@@ -24,8 +24,10 @@ class UnitOptimizer final : public sharded::PartOptimizer {
   /// @param optimizer  Over the model's shards; outlives the step.
   void begin(optim::Optimizer& optimizer, double learning_rate);
 
-  /// @throws ContractError  `values` is not this rank's part of the unit, or `gradients` is not as long; there is no
-  ///                        such unit, or it has been updated in this step.
+  /// @param values, gradients  This rank's part of the unit, or copies of it: then only the copy of the values is
+  /// updated.
+  /// @throws ContractError  They are not as long as this rank's part, or the values are another part of the unit; there
+  ///                        is no such unit, or it has been updated in this step.
   void update(std::size_t unit, std::span<float> values, std::span<const float> gradients) override;
 
   /// Counts the step in the optimizer. @throws ContractError  A unit has not been updated.

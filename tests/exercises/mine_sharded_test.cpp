@@ -69,7 +69,7 @@ TEST_CASE("so it does with every option that stage 1 has", "[exercises][mine][mu
 }
 
 TEST_CASE("so does an unusual right answer to 09.2", "[exercises][mine][multirank]") {
-  const std::string name = GENERATE("updates_then_gathers", "mean_by_hand");
+  const std::string name = GENERATE("updates_then_gathers", "mean_by_hand", "updates_copies");
   const Job found;
   require_success(train_with(found, "alternatives_09_2", 2, kFourSteps, "09.2=1111", name));
   check_same_run(found, our_four_steps(2));
@@ -101,7 +101,7 @@ TEST_CASE("a wrong step trains to other numbers", "[exercises][mine][multirank]"
     std::string clip;
     std::vector<std::string> variants;
   };
-  const Wrong wrong = GENERATE(Wrong{"0", {"sums"}}, Wrong{"1", {"local_norm", "gathers_old_values"}});
+  const Wrong wrong = GENERATE(Wrong{"0", {"sums"}}, Wrong{"1", {"local_norm", "gathers_old_values", "loses_copies"}});
   const Options options = four_steps_of_sgd(wrong.clip);
   const Job expected;
   train_stage_one(expected, 2, options);

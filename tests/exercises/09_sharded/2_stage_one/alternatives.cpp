@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <vector>
 
 #include "09_sharded/2_stage_one/sharded_step.hpp"
 
@@ -13,6 +14,8 @@ constexpr Alternative kAlternatives[] = {
     {"updates_then_gathers",
      "first all buckets are clipped, then all updated from the last to the first, then gathered"},
     {"mean_by_hand", "gradients are reduced with kSum and divided in wait(), and the norm begins with the last bucket"},
+    {"updates_copies",
+     "the optimizer gets copies of this rank's parts, and the all-gather sends the new values from there"},
     {"alone_sends_nothing", "one rank by itself issues no collective"},
 };
 
@@ -52,6 +55,16 @@ double ShardedStep::finish(double max_norm) {
   }
   if (sends(group_)) group_.all_reduce(std::span<double>(squares)).synchronize();
   const double norm = std::sqrt(squares[0]);
+  if (is_alternative("updates_copies")) {
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      const std::span<float> own_values = own_part(buckets_[b].values), own = own_part(buckets_[b].gradients);
+      std::vector<float> values(own_values.begin(), own_values.end()), gradients(own.begin(), own.end());
+      for (float& gradient : gradients) gradient *= clip_factor(norm, max_norm);
+      optimizer_.update(b, values, gradients);
+      group_.all_gather(buckets_[b].values, values).synchronize();
+    }
+    return norm;
+  }
   for (const Bucket& bucket : buckets_) {
     for (float& gradient : own_part(bucket.gradients))
       if (norm + 1e-6 > max_norm) gradient *= clip_factor(norm, max_norm);
