@@ -15,10 +15,7 @@ constexpr Mistake kMistakes[] = {
     {"gathers_gradients", "the gradients are gathered after the update, not the values",
      "The others need this rank's new values; nobody needs the gradients any more."},
     {"gathers_old_values", "the all-gather sends the values from before the update, so nothing is learned",
-     "The values leave with the call of all_gather(): update first."},
-    {"loses_copies",
-     "a copy of the values is updated, and the all-gather sends the values in the bucket, so nothing is learned",
-     "update() changes the memory that it is given: pass own_part() itself, or gather from the copy."},
+     "The values leave with the call of all_gather(): update first, and gather from the memory that update() changed."},
     {"local_norm", "each rank clips by the norm of its own part",
      "The norm is that of the whole model: all_reduce() the sums of squares."},
     {"norm_of_whole_buckets", "squares of whole buckets are added up, of which only this rank's part holds means",
@@ -134,7 +131,7 @@ double ShardedStep::finish(double max_norm) {
       values = bucket.values;
       gradients = bucket.gradients;
     }
-    optimizer_.update(b, is_mistake("loses_copies") ? std::span<float>(old_values[b]) : values, gradients);
+    optimizer_.update(b, values, gradients);
   }
   if (is_mistake("never_gathers")) return norm;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
