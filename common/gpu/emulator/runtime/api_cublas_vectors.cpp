@@ -140,17 +140,33 @@ int smallest(const std::vector<T>& values) {
 
 }  // namespace
 
-// clang-format off
-#define DEFINE_VECTOR_FUNCTIONS(S, s, T) \
-  cublasStatus_t cublas##S##axpy(cublasHandle_t handle, int n, const T* alpha, const T* x, int incx, T* y, int incy) { return axpy("cublas" #S "axpy", handle, n, alpha, x, incx, y, incy); } \
-  cublasStatus_t cublas##S##scal(cublasHandle_t handle, int n, const T* alpha, T* x, int incx) { return scal("cublas" #S "scal", handle, n, alpha, x, incx); } \
-  cublasStatus_t cublas##S##copy(cublasHandle_t handle, int n, const T* x, int incx, T* y, int incy) { return move("cublas" #S "copy", Move::kCopy, handle, n, const_cast<T*>(x), incx, y, incy); } \
-  cublasStatus_t cublas##S##swap(cublasHandle_t handle, int n, T* x, int incx, T* y, int incy) { return move("cublas" #S "swap", Move::kSwap, handle, n, x, incx, y, incy); } \
-  cublasStatus_t cublas##S##dot(cublasHandle_t handle, int n, const T* x, int incx, const T* y, int incy, T* result) { return dot("cublas" #S "dot", handle, n, x, incx, y, incy, result); } \
-  cublasStatus_t cublas##S##nrm2(cublasHandle_t handle, int n, const T* x, int incx, T* result) { return reduce("cublas" #S "nrm2", handle, n, x, incx, result, &length<T>); } \
-  cublasStatus_t cublas##S##asum(cublasHandle_t handle, int n, const T* x, int incx, T* result) { return reduce("cublas" #S "asum", handle, n, x, incx, result, &absolute_sum<T>); } \
-  cublasStatus_t cublasI##s##amax(cublasHandle_t handle, int n, const T* x, int incx, int* result) { return reduce("cublasI" #s "amax", handle, n, x, incx, result, &largest<T>); } \
-  cublasStatus_t cublasI##s##amin(cublasHandle_t handle, int n, const T* x, int incx, int* result) { return reduce("cublasI" #s "amin", handle, n, x, incx, result, &smallest<T>); }
+#define DEFINE_VECTOR_FUNCTIONS(S, s, T)                                                                               \
+  cublasStatus_t cublas##S##axpy(cublasHandle_t handle, int n, const T* alpha, const T* x, int incx, T* y, int incy) { \
+    return axpy("cublas" #S "axpy", handle, n, alpha, x, incx, y, incy);                                               \
+  }                                                                                                                    \
+  cublasStatus_t cublas##S##scal(cublasHandle_t handle, int n, const T* alpha, T* x, int incx) {                       \
+    return scal("cublas" #S "scal", handle, n, alpha, x, incx);                                                        \
+  }                                                                                                                    \
+  cublasStatus_t cublas##S##copy(cublasHandle_t handle, int n, const T* x, int incx, T* y, int incy) {                 \
+    return move("cublas" #S "copy", Move::kCopy, handle, n, const_cast<T*>(x), incx, y, incy);                         \
+  }                                                                                                                    \
+  cublasStatus_t cublas##S##swap(cublasHandle_t handle, int n, T* x, int incx, T* y, int incy) {                       \
+    return move("cublas" #S "swap", Move::kSwap, handle, n, x, incx, y, incy);                                         \
+  }                                                                                                                    \
+  cublasStatus_t cublas##S##dot(cublasHandle_t handle, int n, const T* x, int incx, const T* y, int incy, T* result) { \
+    return dot("cublas" #S "dot", handle, n, x, incx, y, incy, result);                                                \
+  }                                                                                                                    \
+  cublasStatus_t cublas##S##nrm2(cublasHandle_t handle, int n, const T* x, int incx, T* result) {                      \
+    return reduce("cublas" #S "nrm2", handle, n, x, incx, result, &length<T>);                                         \
+  }                                                                                                                    \
+  cublasStatus_t cublas##S##asum(cublasHandle_t handle, int n, const T* x, int incx, T* result) {                      \
+    return reduce("cublas" #S "asum", handle, n, x, incx, result, &absolute_sum<T>);                                   \
+  }                                                                                                                    \
+  cublasStatus_t cublasI##s##amax(cublasHandle_t handle, int n, const T* x, int incx, int* result) {                   \
+    return reduce("cublasI" #s "amax", handle, n, x, incx, result, &largest<T>);                                       \
+  }                                                                                                                    \
+  cublasStatus_t cublasI##s##amin(cublasHandle_t handle, int n, const T* x, int incx, int* result) {                   \
+    return reduce("cublasI" #s "amin", handle, n, x, incx, result, &smallest<T>);                                      \
+  }
 DEFINE_VECTOR_FUNCTIONS(S, s, float)
 DEFINE_VECTOR_FUNCTIONS(D, d, double)
-// clang-format on
