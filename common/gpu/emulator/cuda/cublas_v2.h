@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Replaces cuBLAS's header of this name: the calls that the kernel ladders make. Matrices are column-major. Products
-/// run on the CPU, in stream order.
+/// Replaces cuBLAS's header of this name: the calls that the kernel ladders and small programs make. Matrices are
+/// column-major. Products run on the CPU, in stream order.
 #include "cublas_api.h"
 
 struct cublasContext;
@@ -45,5 +45,15 @@ LOCKSTEP_EMULATOR_API cublasStatus_t cublasGemmStridedBatchedEx(
     const void* alpha, const void* a, cudaDataType a_type, int lda, long long stride_a, const void* b,
     cudaDataType b_type, int ldb, long long stride_b, const void* beta, void* c, cudaDataType c_type, int ldc,
     long long stride_c, int batch_count, cublasComputeType_t compute_type, cublasGemmAlgo_t algorithm);
+/// The same for float32.
+LOCKSTEP_EMULATOR_API cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t operation_a,
+                                                               cublasOperation_t operation_b, int m, int n, int k,
+                                                               const float* alpha, const float* a, int lda,
+                                                               long long stride_a, const float* b, int ldb,
+                                                               long long stride_b, const float* beta, float* c, int ldc,
+                                                               long long stride_c, int batch_count);
 
 }  // extern "C"
+
+#include "lockstep_emulator/blas_matrices.h"
+#include "lockstep_emulator/blas_vectors.h"

@@ -3,24 +3,13 @@
 
 #include "emulator/cuda/cublas_v2.h"
 #include "emulator/runtime/api_call.hpp"
-#include "emulator/runtime/blas_call.hpp"
+#include "emulator/runtime/blas_handle.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/product.hpp"
-
-// The target of a program's handle.
-struct cublasContext {
-  cudaStream_t stream = nullptr;
-  cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
-};
 
 namespace {
 
 using namespace lockstep::emulator;
-
-cublasStatus_t with_handle(const char* name, cublasHandle_t handle, const std::function<cublasStatus_t()>& body) {
-  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  return blas_call(name, body);
-}
 
 Factor factor(cublasHandle_t handle, const void* address) {
   api_require(address != nullptr, cudaErrorInvalidValue, "alpha or beta is null");
@@ -127,4 +116,14 @@ cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t operation_a,
                            const float* beta, float* c, int ldc) {
   return cublasGemmEx(handle, operation_a, operation_b, m, n, k, alpha, a, CUDA_R_32F, lda, b, CUDA_R_32F, ldb, beta, c,
                       CUDA_R_32F, ldc, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+}
+
+cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t operation_a,
+                                         cublasOperation_t operation_b, int m, int n, int k, const float* alpha,
+                                         const float* a, int lda, long long stride_a, const float* b, int ldb,
+                                         long long stride_b, const float* beta, float* c, int ldc, long long stride_c,
+                                         int batch_count) {
+  return cublasGemmStridedBatchedEx(handle, operation_a, operation_b, m, n, k, alpha, a, CUDA_R_32F, lda, stride_a, b,
+                                    CUDA_R_32F, ldb, stride_b, beta, c, CUDA_R_32F, ldc, stride_c, batch_count,
+                                    CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 }
