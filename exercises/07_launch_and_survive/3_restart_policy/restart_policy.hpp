@@ -7,7 +7,7 @@
 
 namespace lockstep::elastic {
 
-/// What has happened.
+/// The kinds of events.
 enum class EventKind {
   kHostCame,      ///< A host is there with its launcher, and can start ranks.
   kHostLost,      ///< A host has gone without a word. Before the policy hears of it, all other ranks have been ended.

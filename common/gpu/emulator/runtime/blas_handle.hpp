@@ -6,7 +6,7 @@
 #include "emulator/cuda/cublas_v2.h"
 #include "emulator/runtime/blas_call.hpp"
 
-/// What a program's cublasHandle_t points to.
+/// The target of a program's cublasHandle_t: its stream and modes.
 struct cublasContext {
   cudaStream_t stream = nullptr;
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
