@@ -244,18 +244,13 @@ Submission read_folder(const fs::path& folder, Selection selection) {
   return selection.found();
 }
 
-}  // namespace
-
-bool is_left_out(const fs::path& folder, int depth) {
-  return folder.filename() == ".git" || (folder.filename() == "build" && depth <= 1);
-}
-
-void write_zip(const fs::path& path, const Files& files) {
+// @param shown  The path that an error names.
+void write_zip_in_place(const fs::path& path, const fs::path& shown, const Files& files) {
   const Utf8Names utf8;
   const Writer writer(::archive_write_new());
   ::archive_write_set_format_zip(writer.get());
   const auto demand = [&](int status) {
-    if (status != ARCHIVE_OK) throw IoError(concat("cannot write ", path.string(), ": ", error_of(writer.get())), 0);
+    if (status != ARCHIVE_OK) throw IoError(concat("cannot write ", shown.string(), ": ", error_of(writer.get())), 0);
   };
   demand(::archive_write_open_filename(writer.get(), path.c_str()));
   for (const auto& [name, text] : files) {
@@ -270,6 +265,29 @@ void write_zip(const fs::path& path, const Files& files) {
       demand(ARCHIVE_FATAL);
   }
   demand(::archive_write_close(writer.get()));
+}
+
+}  // namespace
+
+bool is_left_out(const fs::path& folder, int depth) {
+  return folder.filename() == ".git" || (folder.filename() == "build" && depth <= 1);
+}
+
+void write_zip(const fs::path& path, const Files& files) {
+  const fs::file_status before = fs::symlink_status(path);
+  if (fs::exists(before) && !fs::is_regular_file(before)) {  // a link, or something like /dev/stdout
+    write_zip_in_place(path, path, files);
+    return;
+  }
+  const fs::path unfinished = path.string() + ".new";
+  try {
+    write_zip_in_place(unfinished, path, files);
+    fs::rename(unfinished, path);
+  } catch (const std::exception&) {
+    std::error_code ignored;
+    fs::remove(unfinished, ignored);
+    throw;
+  }
 }
 
 Submission read_submission(const fs::path& path, const std::function<bool(const std::string&)>& is_wanted,

@@ -36,7 +36,8 @@ struct Submission {
 /// @param depth  Of the folder: 0 at the top of the clone, 1 if there is a folder around it.
 [[nodiscard]] bool is_left_out(const std::filesystem::path& folder, int depth);
 
-/// Writes a zip of these files; equal files give equal bytes. @throws IoError  It cannot be written.
+/// Writes a zip of these files; equal files give equal bytes. A zip that is there already is replaced at the end, and
+/// stays as it is on an error. @throws IoError  It cannot be written.
 void write_zip(const std::filesystem::path& path, const Files& files);
 
 /// Reads the wanted files of a submission: a folder, or an archive in any format that libarchive supports. Takes only

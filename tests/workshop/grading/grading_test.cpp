@@ -65,6 +65,23 @@ TEST_CASE("a zip holds what was put into it, and is the same for the same files"
   CHECK(found.refusals.empty());
 }
 
+TEST_CASE("a zip that cannot be written to its end leaves the one before it as it was", "[grading]") {
+  const test::TemporaryFolder folder;
+  const fs::path zip = folder.path() / "a.zip", unfinished = folder.path() / "a.zip.new";
+  write_zip(zip, {{"work/x", "first"}});
+  fs::create_symlink("/dev/full", unfinished);
+  CHECK_THROWS_WITH(write_zip(zip, {{"work/x", std::string(100'000, 'y')}}),
+                    Catch::Matchers::ContainsSubstring("a.zip: "));
+  CHECK(read_submission(zip, is_work).files == Files{{"work/x", "first"}});
+  CHECK(!fs::exists(fs::symlink_status(unfinished)));
+  write_zip(zip, {{"work/x", "second"}});
+  CHECK(read_submission(zip, is_work).files == Files{{"work/x", "second"}});
+  fs::create_symlink("a.zip", folder.path() / "link.zip");
+  write_zip(folder.path() / "link.zip", {{"work/x", "third"}});
+  CHECK(fs::is_symlink(folder.path() / "link.zip"));
+  CHECK(read_submission(zip, is_work).files == Files{{"work/x", "third"}});
+}
+
 TEST_CASE("what is too large, a link or outside is refused, in folders as in archives", "[grading]") {
   const test::TemporaryFolder folder;
   write_zip(folder.path() / "a.zip", {{"work/x", std::string(5000, 'x')}, {"../work/y", "y"}, {"/z/work/z", "z"}});
