@@ -16,9 +16,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A misspelled entry would be ignored: "weigths" would leave every check at 1.
+void require_known_entries(const nlohmann::json& json) {
+  static const std::vector<std::string> kEntries = {
+      "id",      "title", "minutes",    "difficulty",       "points",  "files", "depends", "judge_depends",
+      "weights", "needs", "gives_away", "template_verdict", "may_show"};
+  for (const auto& [name, value] : json.items())
+    if (std::ranges::find(kEntries, name) == kEntries.end())
+      throw FormatError(concat("it has an entry \"", name, "\", which means nothing", did_you_mean(name, kEntries)));
+}
+
 Exercise read_exercise(const fs::path& file) {
   try {
     const nlohmann::json json = parse_json(read_file(file));
+    require_known_entries(json);
     Exercise exercise;
     exercise.id = json.at("id");
     exercise.chapter = file.parent_path().parent_path().filename();
@@ -27,6 +38,7 @@ Exercise read_exercise(const fs::path& file) {
     exercise.difficulty = json.at("difficulty");
     exercise.minutes = json.at("minutes");
     exercise.points = json.at("points");
+    if (!(exercise.points >= 0 && exercise.points <= 1000)) throw FormatError("points are not in 0 to 1000");
     exercise.files = json.at("files").get<std::vector<std::string>>();
     exercise.needs_emulator = json.value("needs", "") == "emulator";
     exercise.weights = json.value("weights", std::map<std::string, double>());

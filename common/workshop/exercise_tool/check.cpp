@@ -51,9 +51,9 @@ std::string after_passing(const Workspace& workspace, const Exercise& exercise, 
     return concat("./lockstep next, or first ./lockstep check ", exercise.id, " --full  (",
                   exercise.has_kernels() ? "more sizes" : "slow networks, odd sizes, repeats", ")");
   const Exercise* const next = workspace.next_open();
-  return next == nullptr
-             ? "every exercise is done"
-             : concat("./lockstep compare ", exercise.id, ", or ./lockstep start ", next->id, "  (", next->title, ")");
+  if (next == nullptr) return "every exercise is done";
+  return concat(workspace.has_solution(exercise) ? concat("./lockstep compare ", exercise.id, ", or ") : "",
+                "./lockstep start ", next->id, "  (", next->title, ")");
 }
 
 // The line of the first error of compiler or linker; lines that only say where it comes from may precede it.

@@ -12,10 +12,9 @@ namespace lockstep::exercise {
 int compare(const Arguments& arguments) {
   const Workspace workspace = open_workspace();
   const Exercise& exercise = workspace.chosen(arguments);
+  if (!workspace.has_solution(exercise)) throw UnavailableError("this copy of the course has no solutions");
   if (state_of(workspace, exercise) != ExerciseState::kPassed)
     throw UsageError(concat("yours first: ./lockstep check ", exercise.id, "  (use-reference shows ours without it)"));
-  if (!std::filesystem::exists(exercise.in(workspace.root / "solutions")))
-    throw UnavailableError("this copy of the course has no solutions");
   for (const std::string& file : exercise.files) {
     const auto yours = workspace.work(exercise) / file, ours = exercise.in(workspace.root / "solutions") / file;
     std::cout << run({"diff", "--unified=3", "--label", "yours: " + workspace.shown(yours), "--label",

@@ -158,10 +158,12 @@ int hint(const Arguments& arguments) {
   for (int i = 0; i < record.hints_seen; ++i)
     std::cout << "hint " << i + 1 << " of " << most << "\n"
               << wrap_for(STDOUT_FILENO, hints[static_cast<std::size_t>(i)]) << "\n";
-  std::cout << "next: "
-            << (record.hints_seen < most ? concat("./lockstep hint ", exercise.id, "  (one more)")
-                                         : concat("./lockstep use-reference ", exercise.id, "  (go on with our code)"))
-            << "\n";
+  if (record.hints_seen < most)
+    std::cout << "next: ./lockstep hint " << exercise.id << "  (one more)\n";
+  else if (workspace.has_solution(exercise))
+    std::cout << "next: ./lockstep use-reference " << exercise.id << "  (go on with our code)\n";
+  else
+    std::cout << "next: ./lockstep check " << exercise.id << "\n";
   write_record(workspace, exercise, record);
   return 0;
 }
@@ -200,7 +202,7 @@ int use_reference(const Arguments& arguments) {
   const Workspace workspace = open_workspace();
   const Exercise& exercise = named(workspace, arguments, "use-reference");
   const fs::path solution = exercise.in(workspace.root / "solutions");
-  if (!fs::exists(solution)) throw UnavailableError("this copy of the course has no solutions");
+  if (!workspace.has_solution(exercise)) throw UnavailableError("this copy of the course has no solutions");
   if (workspace.is_started(exercise))
     std::cout << "your files are in " << workspace.shown(back_up(workspace, exercise)) << "\n";
   copy_files(workspace, exercise, solution);

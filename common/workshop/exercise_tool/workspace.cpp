@@ -32,6 +32,8 @@ fs::path Workspace::work(const Exercise& exercise) const { return root / "work" 
 
 bool Workspace::is_started(const Exercise& exercise) const { return fs::is_directory(work(exercise)); }
 
+bool Workspace::has_solution(const Exercise& exercise) const { return fs::exists(exercise.in(root / "solutions")); }
+
 std::string Workspace::shown(const fs::path& path) const { return path.lexically_relative(root).string(); }
 
 const Exercise& Workspace::chosen(const std::vector<std::string>& words) const {

@@ -19,6 +19,8 @@ struct Workspace {
   [[nodiscard]] std::filesystem::path work(const Exercise& exercise) const;
   /// True if that copy exists.
   [[nodiscard]] bool is_started(const Exercise& exercise) const;
+  /// False in a repository for students, which has no solutions.
+  [[nodiscard]] bool has_solution(const Exercise& exercise) const;
   /// A path as the learner would type it in the project's folder.
   [[nodiscard]] std::string shown(const std::filesystem::path& path) const;
 

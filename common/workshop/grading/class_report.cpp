@@ -1,6 +1,7 @@
 #include "grading/class_report.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.hpp"
 #include "base/terminal.hpp"
@@ -24,6 +25,18 @@ std::string grades_csv(const ClassReport& report) {
     text += "\n";
   }
   return text;
+}
+
+std::vector<std::string> repeated_names(const std::vector<StudentGrade>& grades) {
+  std::map<std::string, std::vector<std::string>> keys;
+  for (const StudentGrade& grade : grades) keys[grade.student].push_back(grade.key);
+  std::vector<std::string> lines;
+  for (const auto& [student, all] : keys) {
+    if (all.size() < 2) continue;
+    lines.push_back(concat(student, ":"));
+    for (const std::string& key : all) lines.back() += " " + key;
+  }
+  return lines;
 }
 
 void write_class_files(const std::filesystem::path& folder, const ClassReport& report) {

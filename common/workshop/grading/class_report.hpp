@@ -26,7 +26,10 @@ struct ClassReport {
 /// One page without scripts or external resources.
 [[nodiscard]] std::string class_html(const ClassReport& report);
 
-/// Writes both. @throws IoError
+/// Names that several grades have, with the keys: "Ann: ann ann_late".
+[[nodiscard]] std::vector<std::string> repeated_names(const std::vector<StudentGrade>& grades);
+
+/// Writes both files. @throws IoError
 void write_class_files(const std::filesystem::path& folder, const ClassReport& report);
 
 }  // namespace lockstep::grading

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "base/command_line.hpp"
@@ -181,6 +182,15 @@ Prepared prepare(const Options& options) {
   return prepared;
 }
 
+// On Moodle and Canvas a student has a number; without it, only the name in the manifest tells.
+void print_repeated(const std::vector<Task>& tasks, const std::vector<StudentGrade>& grades) {
+  std::vector<StudentGrade> unnumbered;
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    if (!tasks[i].origin) unnumbered.push_back(grades[i]);
+  for (const std::string& line : repeated_names(unnumbered))
+    std::cout << "the same name in more than one submission: " << line << "\n";
+}
+
 // At the end. Remaining files do no harm; the next grading removes them first.
 void remove_scratch(const Settings& settings) {
   std::error_code error;
@@ -188,11 +198,29 @@ void remove_scratch(const Settings& settings) {
   if (error) Logger().warning(concat("cannot remove ", (settings.out / ".scratch").string(), ": ", error.message()));
 }
 
-// A grade that an earlier run made from the same files and settings.
-std::optional<StudentGrade> finished_before(const Task& task, const Settings& settings) {
-  auto grade = read_student_grade(settings.folder_of(task.key));
-  if (!grade || grade->basis != task.basis || grade->status == "SETUP") return std::nullopt;
+// The grade of an earlier run, perhaps from other files or settings.
+std::optional<StudentGrade> graded_before(const std::string& key, const Settings& settings) {
+  auto grade = read_student_grade(settings.folder_of(key));
+  if (!grade || grade->status == "SETUP") return std::nullopt;
   return grade;
+}
+
+// After a download of late submissions alone, the tables have nobody else.
+void print_absent(const std::vector<Task>& tasks, const Settings& settings) {
+  constexpr std::size_t kMostNames = 5;
+  std::set<std::string> absent;
+  std::error_code missing;  // where nobody has handed in
+  for (const auto& folder : fs::directory_iterator(settings.out / "students", missing))
+    if (fs::exists(folder.path() / "grade.json")) absent.insert(folder.path().filename());
+  for (const Task& task : tasks) absent.erase(task.key);
+  if (absent.empty()) return;
+  std::cout << counted(absent.size(), "student") << " of an earlier grading, not among these submissions, "
+            << (absent.size() == 1 ? "is" : "are") << " not in grades.csv:";
+  std::size_t named = 0;
+  for (const std::string& key : absent)
+    if (named++ < kMostNames) std::cout << " " << key;
+  std::cout << (absent.size() > kMostNames ? " ..." : "")
+            << "\n  their results are in students/; for one table of all, give all submissions at once\n";
 }
 
 int run_selftest(Options options) {
@@ -221,14 +249,21 @@ std::vector<StudentGrade> grade_tasks(const std::vector<Task>& tasks, const Opti
   write_file(settings_file, dump_json(to_json(settings), 1) + "\n");
   std::map<std::string, StudentGrade> grades;
   std::vector<Task> open;
+  std::size_t outdated = 0;
   for (const Task& task : tasks) {
-    const auto before = options.is_again ? std::nullopt : finished_before(task, settings);
-    if (before)
+    const auto before = options.is_again ? std::nullopt : graded_before(task.key, settings);
+    if (before && before->basis == task.basis) {
       grades[task.key] = *before;
-    else
+    } else {
       open.push_back(task);
+      outdated += before ? 1 : 0;
+    }
   }
   if (!grades.empty()) std::cout << grades.size() << " are graded already (--again grades them anew)\n";
+  if (outdated > 0)
+    std::cout << outdated
+              << " were graded before, and are graded anew: the submission, the judges or the settings\n"
+                 "  (key or seeds, exercises, points, weights, release, options) are not what they were\n";
   std::size_t done = 0;
   const auto report = [&](const StudentGrade& grade) {
     std::cout << "[" << ++done << "/" << open.size() << "] " << grade.key << "  "
@@ -306,6 +341,8 @@ int grade_class(const Options& options) {
   const auto setups = std::ranges::count(all, "SETUP", &StudentGrade::status);
   std::cout << counted(all.size(), "submission") << " in " << with_digits(seconds, 0)
             << " s: " << (settings.out / "grades.csv").string() << ", class.html\n";
+  print_absent(tasks, settings);
+  print_repeated(tasks, all);
   if (setups > 0) std::cout << setups << " could not be graded (SETUP); the same command tries them again\n";
   return setups > 0 ? 3 : 0;
 }

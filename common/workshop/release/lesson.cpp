@@ -32,6 +32,12 @@ std::optional<std::string> path_of_target(const std::string& lesson, const std::
   return path;
 }
 
+// True if the text of a link, or something that looks like one, goes on in the next line.
+bool ends_in_link(const std::string& line) {
+  const std::size_t begin = line.rfind('[');
+  return begin != std::string::npos && line.find(']', begin) == std::string::npos && line.size() - begin < 200;
+}
+
 class Rewriter {
  public:
   Rewriter(const std::string& path, const Plan& plan) : path_(path), plan_(plan) {}
@@ -49,7 +55,10 @@ class Rewriter {
       } else if (const auto end = end_of_answer(lines, i)) {
         i = *end;
       } else {
-        text_ += with_known_links(lines[i]) + "\n";
+        std::string piece = lines[i];
+        while (ends_in_link(piece) && i + 1 < lines.size() && fence_of(lines[i + 1]).empty())
+          piece += "\n" + lines[++i];
+        text_ += with_known_links(piece) + "\n";
       }
     }
     return text_;
@@ -88,7 +97,7 @@ class Rewriter {
   }
 
   std::string with_known_links(const std::string& line) const {
-    static const std::regex kLink(R"((!?)\[([^\]]*)\]\(([^)\s]+)\))");
+    static const std::regex kLink(R"((!?)\[([^\[\]]*)\]\(([^)\s]+)\))");
     std::string result;
     auto rest = line.begin();
     for (auto at = std::sregex_iterator(line.begin(), line.end(), kLink); at != std::sregex_iterator(); ++at) {

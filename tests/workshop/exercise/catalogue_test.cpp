@@ -57,12 +57,12 @@ TEST_CASE("exercises come in the order of their numbers, and those from 50 on ar
 
 TEST_CASE("checks weigh what exercise.json says, and nonsense there is an error that names it", "[exercise]") {
   const test::TemporaryFolder folder;
-  const auto catalogue_with = [&](const std::string& weights) {
+  const auto catalogue_with = [&](const std::string& weights, const std::string& points = "10") {
     const std::filesystem::path place = folder.path() / "exercises" / "02_x" / "1_y";
     std::filesystem::create_directories(place);
     write_file(place / "exercise.json",
-               R"({"id": "02.1", "title": "T", "difficulty": "easy", "minutes": 1, "points": 10, "files": ["y.cpp"])" +
-                   weights + "}");
+               R"({"id": "02.1", "title": "T", "difficulty": "easy", "minutes": 1, "files": ["y.cpp"], "points": )" +
+                   points + weights + "}");
     return read_catalogue(folder.path());
   };
   CHECK(catalogue_with("").at(0).weights.empty());
@@ -72,6 +72,11 @@ TEST_CASE("checks weigh what exercise.json says, and nonsense there is an error 
     INFO(weights);
     CHECK_THROWS_WITH(catalogue_with(concat(", \"weights\": ", weights)), ContainsSubstring("exercise.json"));
   }
+  CHECK_THROWS_WITH(catalogue_with(R"(, "weigths": {"a": 2})"),
+                    ContainsSubstring("exercise.json: it has an entry \"weigths\"") && ContainsSubstring("weights"));
+  CHECK(catalogue_with("", "2.5").at(0).points == 2.5);
+  for (const char* points : {"-1", "1e9", "\"10\"", "null"})
+    CHECK_THROWS_WITH(catalogue_with("", points), ContainsSubstring("exercise.json"));
 }
 
 }  // namespace lockstep::exercise

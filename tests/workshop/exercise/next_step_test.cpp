@@ -136,3 +136,17 @@ TEST_CASE("next reads tasks that say less, or in another way", "[exercise]") {
   fs::remove(course.folder / "chapters/07_x/README.md");
   CHECK(course.next() == "The next exercise is 07.1, Part 1 (medium, 30 minutes).\n\nnext: ./lockstep start 07.1\n");
 }
+
+TEST_CASE("where a copy of the course has no solutions, no command leads to one", "[exercise]") {
+  const Course course;
+  write_file(course.folder / "exercises/07_x/1_part/hints.md", "# Hints\n\n## 1\n\nLook.\n");
+  fs::create_directories(course.folder / "work/07.1_part");
+  write_file(course.folder / "work/07.1_part/a.cpp", "todo();\n");
+  CHECK_THAT(course.run({"hint", "07.1"}).out, ContainsSubstring("next: ./lockstep check 07.1\n"));
+  CHECK_THAT(course.run({"compare", "07.1"}).err, ContainsSubstring("has no solutions"));
+  CHECK_THAT(course.run({"author", "check", "07.1"}).err, ContainsSubstring("has no solutions"));
+  course.finish("2");
+  CHECK_THAT(course.run({"compare", "07.2"}).err, ContainsSubstring("yours first"));
+  fs::create_directories(course.folder / "solutions/07_x/1_part");
+  CHECK_THAT(course.run({"hint", "07.1"}).out, ContainsSubstring("./lockstep use-reference 07.1"));
+}

@@ -171,6 +171,29 @@ TEST_CASE("a folder that submissions' user may not enter is named, outermost fir
   CHECK(Sandbox("/confine", 61000, SandboxKind::kBubblewrapAsRoot).closed_folder(inner).empty());
 }
 
+TEST_CASE("a second round says who is graded anew, and who is in no table any more", "[grading]") {
+  require_complete_sandbox();
+  const SmallClass course;
+  fs::remove_all(course.in() / "alice");
+  for (const char* name : {"ann", "bob", "cy"}) write_file(course.in() / concat(name, ".zip"), "no zip");  // refused
+  const test::Finished first = course.grade({});
+  INFO(first.out << first.err);
+  REQUIRE(first.exit_code == 0);
+  CHECK_THAT(first.out, !ContainsSubstring("graded before") && !ContainsSubstring("earlier grading"));
+
+  fs::remove(course.in() / "ann.zip");
+  write_file(course.in() / "bob.zip", "another file");
+  const test::Finished second = course.grade({});
+  INFO(second.out << second.err);
+  CHECK_THAT(second.out, ContainsSubstring("1 are graded already") && ContainsSubstring("1 were graded before"));
+  CHECK_THAT(second.out,
+             ContainsSubstring("1 student of an earlier grading") && ContainsSubstring("grades.csv: ann\n"));
+
+  const test::Finished third = course.grade({"--seeds", course.file("seeds", R"({"02.1": 7})", kPrivate)});
+  INFO(third.out << third.err);
+  CHECK_THAT(third.out, ContainsSubstring("2 were graded before"));
+}
+
 TEST_CASE("what cannot be read costs nobody else a grade", "[grading]") {
   const SmallClass course;
   fs::create_directories(course.in() / "broken");

@@ -342,4 +342,11 @@ TEST_CASE("failures that differ in numbers alone have one fingerprint", "[gradin
   CHECK(failure_fingerprint(one) != failure_fingerprint(other));
 }
 
+TEST_CASE("a name in two submissions is found", "[grading]") {
+  const std::vector<StudentGrade> grades = {
+      {.key = "ann", .student = "Ann"}, {.key = "bob", .student = "Bob"}, {.key = "ann_late", .student = "Ann"}};
+  CHECK(repeated_names(grades) == std::vector<std::string>{"Ann: ann ann_late"});
+  CHECK(repeated_names({grades[1]}).empty());
+}
+
 }  // namespace lockstep::grading

@@ -32,6 +32,9 @@ TEST_CASE("An excerpt of a file that is left out becomes a sentence", "[release]
 TEST_CASE("Links to what a release lacks become text, and all else stays", "[release]") {
   CHECK(rewritten("see [ring.cpp](ring.cpp), [a test](../../tests/x_test.cpp) and [send](send.cpp#L1)\n") ==
         "see ring.cpp, a test and [send](send.cpp#L1)\n");
+  CHECK(rewritten("a [test\nof it](../../tests/x_test.cpp), a [list\nof\nwords](../../docs/glossary.md), x[i\n") ==
+        "a test\nof it, a [list\nof\nwords](../../docs/glossary.md), x[i\n");
+  CHECK(rewritten("x[0\n```cpp\n[no](link.cpp)\n```\n") == "x[0\n```cpp\n[no](link.cpp)\n```\n");
   const std::string text =
       "[send.cpp](send.cpp#L1-L2)\n```cpp\ncode [no](link.cpp)\n```\n[docs](../../docs), [web](https://example.org/c) "
       "[x](#y)";

@@ -51,6 +51,20 @@ TEST_CASE("the script says what to do first if nothing is built", "[tool]") {
   CHECK_FALSE(fs::exists(fs::path(LOCKSTEP_SOURCE_DIR) / "build" / "not-built"));
 }
 
+TEST_CASE("in a repository for students the script names their first exercise, and no tests", "[tool]") {
+  const lockstep::test::TemporaryFolder folder;
+  fs::copy_file(kScript, folder / "lockstep");
+  std::ofstream(folder / "RELEASE") << "release: release-x\n";
+  for (const std::string number : {"2", "10"}) {
+    fs::create_directories(folder / "exercises/07_x" / number);
+    std::ofstream(folder / "exercises/07_x" / number / "exercise.json") << "{\n  \"id\": \"07." + number + "\",\n}\n";
+  }
+  const Finished script = run_program({(folder / "lockstep").string()}, {});
+  INFO(script.out << script.err);
+  CHECK(script.exit_code == 0);
+  CHECK_THAT(script.out, ContainsSubstring("./lockstep start 07.2 ") && !ContainsSubstring("./lockstep test"));
+}
+
 // A folder that only its owner may write to, with another user, or with the owner after giving up that right.
 TEST_CASE("a course that this user cannot write to is said to be its owner's, with how to get one's own", "[tool]") {
   const lockstep::test::TemporaryFolder folder;
