@@ -93,6 +93,8 @@ constexpr Explained kExplained[] = {
     {"11.5", "weights_in_b", "B0 does 1 product for weights: it is as long as a whole backward pass"},
     {"11.5", "held_after_w", "after W0 20 elements are held; 0 are enough"},
     {"11.5", "when_idle", "the step takes 23 units; 21 are possible"},
+    {"12.3", "no_head", "the head's all-reduce in backward is left out"},
+    {"12.3", "table_whole", "the table is sent whole"},
     {"12.4", "tensor_copies_on_each", "what tensor ranks copy counts on each of them"},
     {"12.4", "once_by_name", "norms count once and other copies, such as biases, on every tensor rank"},
     {"12.4", "borrowed_table", "the borrowed table counts, which is in the first stage's gradient already"},

@@ -107,6 +107,11 @@ class Examined {
       fail(concat("the loop throws, but no ContractError: ", other),
            "look whether the forward pass has been there, and let require() throw");
     if (complaint.empty()) fail("the loop should throw a ContractError: a backward pass has no forward pass before it");
+    if (check_.get<bool>(outcome_, 0, "goes_back_without_forward"))
+      fail(
+          "the loop calls backward() for a micro-batch without a forward(); it should throw a ContractError before "
+          "that",
+          "look for what you have kept of the micro-batch; [] of a map makes an empty entry where there is none");
   }
 
  private:

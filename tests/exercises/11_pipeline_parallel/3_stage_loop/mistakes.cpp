@@ -37,6 +37,12 @@ constexpr Mistake kMistakes[] = {
      "The stage before would wait for its gradient: throw."},
     {"throws_out_of_range", "a backward pass without its forward pass throws what the container's at() throws",
      "require() throws a ContractError: look with find() first."},
+    {"makes_an_entry", "what was kept is looked up with [], which makes an empty entry where there is none",
+     "Look with find() or extract(), and let require() throw."},
+    {"first_sends", "the first stage sends a gradient, too",
+     "It has no input, and nobody comes before it: is_first()."},
+    {"newest_input", "the gradient of the input that came last is sent",
+     "Keep inputs by micro-batch, as outputs: others may come before the backward pass."},
 };
 
 }  // namespace
@@ -72,6 +78,7 @@ class Loop {
                                                : Variable::parameter(arrived_.at(micro_batch), "");
     arrived_.erase(micro_batch);
     held.output = stage_.forward(micro_batch, held.input);
+    if (is_mistake("newest_input")) newest_input_ = held.input;
     if (is_mistake("sends_at_the_end"))
       sent_last_.push_back(held);
     else
@@ -83,18 +90,20 @@ class Loop {
     const auto found = place_of(micro_batch);
     if (found == held_.end() && is_mistake("skips_unknown")) return;
     if (found == held_.end() && is_mistake("throws_out_of_range")) throw std::out_of_range("map::at");
-    require(found != held_.end(), "B", micro_batch, " comes before F", micro_batch);
-    const Held held = *found;
+    const bool is_known = found != held_.end();
+    require(is_known || is_mistake("makes_an_entry"), "B", micro_batch, " comes before F", micro_batch);
+    const Held held = is_known ? *found : Held{micro_batch, {}, {}};
     if (is_mistake("keeps_inputs")) inputs_left_.push_back(held.input);
-    if (!is_mistake("keeps_everything")) held_.erase(found);
+    if (is_known && !is_mistake("keeps_everything")) held_.erase(found);
     Tensor gradient;
     if (!stage_.is_last() || is_mistake("last_waits")) gradient = stage_.receive_gradient(micro_batch);
     const Tensor received =
         gradient.is_defined() ? Tensor::from<float>(gradient.span<float>(), gradient.shape()) : Tensor();
     stage_.backward(micro_batch, held.output, std::move(gradient));
-    if (stage_.is_first() || is_mistake("no_gradient_sent")) return;
+    if ((stage_.is_first() && !is_mistake("first_sends")) || is_mistake("no_gradient_sent")) return;
     const bool passes_on = is_mistake("sends_output_gradient") && received.is_defined();
-    stage_.send_gradient(micro_batch, passes_on ? received : held.input.gradient());
+    const Variable& input = is_mistake("newest_input") ? newest_input_ : held.input;
+    stage_.send_gradient(micro_batch, passes_on ? received : input.gradient());
   }
 
   void send_the_rest() {
@@ -120,6 +129,7 @@ class Loop {
   std::deque<Held> held_;
   std::deque<Held> sent_last_;
   std::deque<Variable> inputs_left_;
+  Variable newest_input_;
 };
 
 }  // namespace

@@ -87,6 +87,7 @@ class NotedStage final : public pipeline::Stage {
     return output;
   }
   void backward(int micro_batch, const Variable& output, Tensor gradient) override {
+    goes_back_without_forward_ |= std::ranges::find(graphs_, micro_batch, &Graph::micro_batch) == graphs_.end();
     require(output.is_defined(), "backward(", micro_batch, "): the output is undefined");
     require(gradient.is_defined() != is_last_, "backward(", micro_batch, "): the gradient is ",
             is_last_ ? "defined, in the last stage" : "undefined");
@@ -99,6 +100,7 @@ class NotedStage final : public pipeline::Stage {
     answer.set("most_graphs", static_cast<std::int64_t>(most_graphs_));
     answer.set("most_outputs", static_cast<std::int64_t>(most_outputs_));
     answer.set("most_inputs", static_cast<std::int64_t>(most_inputs_));
+    answer.set("goes_back_without_forward", goes_back_without_forward_);
     answer.set_numbers<float>("weight", weight_.has_gradient() ? floats_of(weight_.gradient()) : Floats{});
   }
 
@@ -154,6 +156,7 @@ class NotedStage final : public pipeline::Stage {
   }
 
   bool is_first_, is_last_;
+  bool goes_back_without_forward_ = false;
   Variable weight_;
   std::deque<int> inputs_, gradients_;  // micro-batches, as they arrive
   Floats calls_;                        // four numbers each

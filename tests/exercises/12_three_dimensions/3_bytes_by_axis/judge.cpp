@@ -14,18 +14,19 @@ using bytes_by_axis::GridRun;
 struct Rules {
   const char* what = "";
   bool all_blocks = false;
-  enum class Ends { kRight, kNone, kEverywhere } ends = Ends::kRight;
+  enum class Ends { kRight, kNone, kEverywhere, kNoHead } ends = Ends::kRight;
   enum class Loss { kRight, kNone, kOfOneRank } loss = Loss::kRight;
   bool blocks_have_backward = true, all_reduce_is_half = false, has_micro_batches = true;
   enum class Data { kRight, kEachMicroBatch, kWhole, kGradientsOnly, kTableOnLast, kNoTable } data = Data::kRight;
   enum class Border { kRight, kActivationsOnly, kRing, kDivided } border = Border::kRight;
-  enum class Table { kRight, kNone, kEachMicroBatch, kToItself } table = Table::kRight;
+  enum class Table { kRight, kNone, kEachMicroBatch, kToItself, kWhole } table = Table::kRight;
   enum class Bytes { kRight, kWholeBuffers, kElements, kQuotient } bytes = Bytes::kRight;
 };
 
 const Rules kWrongRules[] = {
     {.what = "every stage has the blocks of the whole model", .all_blocks = true},
     {.what = "the embedding and the head are left out", .ends = Rules::Ends::kNone},
+    {.what = "the head's all-reduce in backward is left out", .ends = Rules::Ends::kNoHead},
     {.what = "every stage has an embedding and a head", .ends = Rules::Ends::kEverywhere},
     {.what = "the loss is left out", .loss = Rules::Loss::kNone},
     {.what = "the loss's all-gather is counted with one rank's numbers", .loss = Rules::Loss::kOfOneRank},
@@ -42,6 +43,7 @@ const Rules kWrongRules[] = {
     {.what = "tensor ranks divide the activations between stages", .border = Rules::Border::kDivided},
     {.what = "the table is left out on the pipeline axis", .table = Rules::Table::kNone},
     {.what = "the table travels in every micro-batch", .table = Rules::Table::kEachMicroBatch},
+    {.what = "the table is sent whole, and a rank has the rows of 1 / T of its tokens", .table = Rules::Table::kWhole},
     {.what = "a model on one stage sends its table", .table = Rules::Table::kToItself},
     {.what = "all elements of a collective are counted, and a rank sends (n - 1) / n of them",
      .bytes = Rules::Bytes::kWholeBuffers},
@@ -75,7 +77,7 @@ class Step {
   [[nodiscard]] std::int64_t blocks() const { return rules_.all_blocks ? run_.blocks : run_.blocks / run_.pipeline; }
   [[nodiscard]] std::int64_t table() const { return run_.vocabulary * run_.channels / run_.tensor; }
   [[nodiscard]] bool has_end(bool is_there) const {
-    return rules_.ends == Rules::Ends::kEverywhere || (is_there && rules_.ends == Rules::Ends::kRight);
+    return rules_.ends == Rules::Ends::kEverywhere || (is_there && rules_.ends != Rules::Ends::kNone);
   }
 
   void micro_batch() {
@@ -83,7 +85,7 @@ class Step {
     if (has_end(is_first_)) all_reduce();
     for (std::int64_t block = 0; block < blocks(); ++block)
       for (int sum = 0; sum < (rules_.blocks_have_backward ? 4 : 2); ++sum) all_reduce();
-    if (has_end(is_last_)) all_reduce();
+    if (has_end(is_last_) && rules_.ends != Rules::Ends::kNoHead) all_reduce();
     if (is_last_ && rules_.loss != Rules::Loss::kNone)
       tensor_ += half(3 * run_.rows * (rules_.loss == Rules::Loss::kOfOneRank ? 1 : run_.tensor), run_.tensor);
     const std::int64_t rows = run_.rows * run_.channels / (rules_.border == Border::kDivided ? run_.tensor : 1);
@@ -94,7 +96,8 @@ class Step {
 
   void send_table() {
     if (rules_.table == Rules::Table::kNone) return;
-    if ((run_.pipeline > 1 || rules_.table == Rules::Table::kToItself) && (is_first_ || is_last_)) pipeline_ += table();
+    if ((run_.pipeline > 1 || rules_.table == Rules::Table::kToItself) && (is_first_ || is_last_))
+      pipeline_ += table() * (rules_.table == Rules::Table::kWhole ? run_.tensor : 1);
   }
 
   void update() {
@@ -177,8 +180,9 @@ void judge_12_3(Examination& exam) {
   exam.check("the pipeline axis alone", [](Check& check) {
     check_runs(check, {small(4, 1, 1, 3), small(2, 1, 1), small(1, 1, 1)});
   });
+  // With two micro-batches and two ranks along an axis, a factor m would look like a factor T.
   exam.check("two axes", [](Check& check) {
-    check_runs(check, {small(1, 2, 2, 2), small(2, 1, 2, 2), small(2, 2, 1, 2)});
+    check_runs(check, {small(1, 2, 2, 3), small(2, 1, 2, 3), small(2, 2, 1, 3)});
   });
   exam.check("2 x 2 x 2, and the example of the task", [](Check& check) {
     check_runs(check,

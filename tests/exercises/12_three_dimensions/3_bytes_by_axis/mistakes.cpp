@@ -9,6 +9,8 @@ constexpr Mistake kMistakes[] = {
     {"ends_everywhere", "every stage counts the embedding and the head", "Only the first one, and only the last one."},
     {"no_ends", "the embedding and the head are left out on the tensor axis",
      "The first stage has one all-reduce more, and so has the last."},
+    {"no_head", "the last stage has no all-reduce more than its blocks",
+     "The head needs whole rows of all ranks: its backward adds up their gradients."},
     {"no_loss", "the loss is left out", "An all-gather of 3 R T numbers in the last stage."},
     {"loss_of_one_rank", "the loss's all-gather is counted with the numbers of one rank",
      "All T ranks contribute 3 R each."},
@@ -29,6 +31,7 @@ constexpr Mistake kMistakes[] = {
     {"no_table_in_pipeline", "the table is left out on the pipeline axis",
      "Once a step it travels from the first stage to the last, and its gradient back."},
     {"table_each_micro_batch", "the table is sent in every micro-batch", "Its values change once a step."},
+    {"table_whole", "the whole table is sent along the pipeline", "A rank has 1 / T of its rows, and sends these."},
     {"table_to_itself", "a model on one stage sends its table", "Only if P > 1."},
     {"activations_divided", "tensor ranks divide what they send along the pipeline",
      "Each has whole rows, and sends them."},
@@ -66,6 +69,7 @@ std::int64_t in_tensor(const GridRun& run, bool is_first, bool is_last) {
   const bool is_everywhere = is_mistake("ends_everywhere");
   std::int64_t sums = (is_mistake("blocks_forward_only") ? 2 : 4) * blocks(run);
   if (!is_mistake("no_ends")) sums += (is_first || is_everywhere ? 1 : 0) + (is_last || is_everywhere ? 1 : 0);
+  if (is_mistake("no_head") && is_last) --sums;
   const std::int64_t of_one = is_mistake("loss_of_one_rank") ? 1 : run.tensor;
   const std::int64_t loss = is_last && !is_mistake("no_loss") ? 3 * run.rows * of_one : 0;
   const std::int64_t twice = is_mistake("half_an_all_reduce") ? 1 : 2;
@@ -79,6 +83,7 @@ std::int64_t in_pipeline(const GridRun& run, bool is_first, bool is_last) {
   if (is_mistake("ring_of_stages") && run.pipeline > 1) messages = 2;
   std::int64_t of_table = is_first || is_last ? table(run) : 0;
   if (run.pipeline == 1 && !is_mistake("table_to_itself")) of_table = 0;
+  if (is_mistake("table_whole")) of_table *= run.tensor;
   if (is_mistake("no_table_in_pipeline")) of_table = 0;
   return passes(run) * messages * rows + (is_mistake("table_each_micro_batch") ? passes(run) : 1) * of_table;
 }
