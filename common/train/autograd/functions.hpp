@@ -67,7 +67,8 @@ struct ResidualNorm {
 ///               ids, copied: data::Batch::sample_ids.
 [[nodiscard]] Variable dropout(Variable input, const kernels::DropoutMask& mask);
 
-/// Mean squared error over all elements. @param prediction, target  Same shape. @return  One element.
+/// Mean squared error over all elements. @return  One element.
+/// @param prediction, target  Same shape, but for dimensions of size 1: [B, 1] fits [B]; nothing is broadcast.
 [[nodiscard]] Variable mse_loss(const Variable& prediction, const Tensor& target);
 
 /// The number of `targets` that a mean loss averages over: int32 targets that are not ignored (-100), else all
@@ -77,7 +78,8 @@ struct ResidualNorm {
 /// Mean of -log softmax(logits)[target] over the rows whose target is not -100 (PyTorch's ignore_index); 0 if there is
 /// none, so that such a part of a batch adds nothing (PyTorch gives NaN).
 /// @param logits   [..., V].
-/// @param targets  [...] int32, one per row. @throws ContractError  A target is neither in [0, V) nor -100.
+/// @param targets  [...] int32, one per row; flat, if not of the logits' shape. @throws ContractError  A target is
+///                 neither in [0, V) nor -100.
 /// @return         One element.
 [[nodiscard]] Variable cross_entropy(Variable logits, const Tensor& targets);
 

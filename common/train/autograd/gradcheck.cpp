@@ -19,6 +19,20 @@ Variable weighted_sum(const Variable& output) {
   return sum(mul(output, Variable(weights)));
 }
 
+// An element that is changed and gets its value back, also if the function throws.
+class ChangedElement {
+ public:
+  explicit ChangedElement(double& element) : element_(element), original_(element) {}
+  ~ChangedElement() { element_ = original_; }
+  ChangedElement(const ChangedElement&) = delete;
+  ChangedElement& operator=(const ChangedElement&) = delete;
+  void add(double change) { element_ = original_ + change; }
+
+ private:
+  double& element_;
+  double original_;
+};
+
 }  // namespace
 
 void gradcheck(const std::function<Variable(std::span<const Variable>)>& function, const std::vector<Variable>& inputs,
@@ -26,6 +40,8 @@ void gradcheck(const std::function<Variable(std::span<const Variable>)>& functio
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     require(inputs[i].is_parameter() && inputs[i].dtype() == DType::kFloat64 && inputs[i].device().is_cpu(),
             "gradcheck: input ", i, " is not a float64 parameter in host memory; make it with Variable::parameter()");
+    require(inputs[i].requires_grad(), "gradcheck: input ", i, " (\"", inputs[i].name(),
+            "\") is frozen, so backward() leaves it out; call set_requires_grad(true)");
     inputs[i].zero_grad();
   }
   weighted_sum(function(inputs)).backward();
@@ -33,20 +49,20 @@ void gradcheck(const std::function<Variable(std::span<const Variable>)>& functio
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const bool is_used = inputs[i].has_gradient();
     for (std::int64_t k = 0; k < inputs[i].value().count(); ++k) {
-      double& element = inputs[i].value().span<double>()[static_cast<std::size_t>(k)];
-      const double original = element;
-      element = original + options.eps;
+      ChangedElement element(inputs[i].value().span<double>()[static_cast<std::size_t>(k)]);
+      element.add(options.eps);
       const double above = weighted_sum(function(inputs)).value().item();
-      element = original - options.eps;
+      element.add(-options.eps);
       const double below = weighted_sum(function(inputs)).value().item();
-      element = original;
       const double slope = (above - below) / (2 * options.eps);
+      require(std::isfinite(slope), "gradcheck: the slope of element ", k, " of input ", i, " (\"", inputs[i].name(),
+              "\") is ", slope, "; choose inputs around which the function is finite");
       const double gradient = is_used ? inputs[i].gradient().span<double>()[static_cast<std::size_t>(k)] : 0;
       require(std::abs(gradient - slope) <= options.atol + options.rtol * std::abs(slope), "gradcheck: element ", k,
               " of input ", i, " (\"", inputs[i].name(), "\"): backward() gives ", gradient, ", the slope is ", slope);
     }
-    inputs[i].zero_grad();
   }
+  for (const Variable& input : inputs) input.zero_grad();  // not earlier: one may come twice
 }
 
 }  // namespace lockstep::autograd

@@ -24,10 +24,11 @@ struct GradcheckOptions {
 /// ```
 /// @param function  Of `inputs`, and perhaps of other data. Must compute the same on every call. Its output has any
 ///                  shape, and is float64 in host memory.
-/// @param inputs    Parameters, float64 in host memory; or those of a layer that `function` calls. Their gradients are
-///                  cleared.
+/// @param inputs    Parameters, float64 in host memory and not frozen; or those of a layer that `function` calls. One
+///                  may come twice. Their gradients are cleared.
 /// @throws ContractError  A gradient is wrong: names input and element, and says both numbers. Or an input is no such
-///                        parameter.
+///                        parameter; or a slope is infinite or NaN.
+/// Passes on what `function` throws; the inputs then have their elements back.
 /// @cost  Two calls of `function` for each element of the inputs.
 void gradcheck(const std::function<Variable(std::span<const Variable>)>& function, const std::vector<Variable>& inputs,
                const GradcheckOptions& options = {});

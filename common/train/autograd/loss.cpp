@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "autograd/autocast.hpp"
 #include "autograd/functions.hpp"
 #include "autograd/node.hpp"
+#include "base/error.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/matmul.hpp"
 
@@ -22,6 +24,25 @@ Tensor make_scalar(double value, DType dtype) {
   if (dtype == DType::kFloat64) return Tensor::from<double>(std::span(&value, 1), {});
   const auto rounded = static_cast<float>(value);
   return Tensor::from<float>(std::span(&rounded, 1), {});
+}
+
+std::vector<std::int64_t> sizes_above_one(std::span<const std::int64_t> sizes) {
+  std::vector<std::int64_t> above(sizes.begin(), sizes.end());
+  std::erase(above, 1);
+  return above;
+}
+
+// The kernels compare counts, which agree for [2, 3] and [3, 2] too.
+// @param input  Logits, or what a head makes logits of. @throws ContractError  Not one class of each row.
+void require_class_targets(const Tensor& targets, const Tensor& input) {
+  const std::span<const std::int64_t> sizes = input.shape().dimensions();
+  const std::span<const std::int64_t> leading = sizes.first(sizes.empty() ? 0 : sizes.size() - 1);
+  const auto rows = sizes_above_one(leading), given = sizes_above_one(targets.shape().dimensions());
+  const bool is_flat = rows.size() <= 1 || given.size() <= 1;  // then only the count matters
+  const bool is_fitting = is_flat ? targets.count() == Shape(leading).count() : rows == given;
+  require(targets.dtype() == DType::kInt32 && is_fitting, "autograd: cross_entropy() of ", input.dtype(), ' ',
+          input.shape(), " with targets ", targets.dtype(), ' ', targets.shape(), "; it needs ", Shape(leading),
+          " classes, as int32");
 }
 
 // Scales a gradient computed for dLoss = 1 by the dLoss that backward() passes.
@@ -40,6 +61,7 @@ struct RowLosses {
   RowLosses(const Tensor& given, const Tensor& logits)
       : losses(Tensor::empty({given.count()}, kernels::accumulation_dtype(logits.dtype()), logits.device())),
         targets(given.to(logits.device())) {
+    require_class_targets(given, logits);
     const std::int64_t counted = target_count(given);
     scale = counted == 0 ? 0.0 : 1.0 / static_cast<double>(counted);
   }
@@ -159,6 +181,8 @@ Variable sliced_head_cross_entropy(const Variable& hidden, const Variable& table
 Variable mse_loss(const Variable& given, const Tensor& target) {
   const Variable prediction = cast(given, kernels::accumulation_dtype(given.value().dtype()));
   const Tensor& value = prediction.value();
+  require(sizes_above_one(value.shape().dimensions()) == sizes_above_one(target.shape().dimensions()),
+          "autograd: mse_loss() of ", value.shape(), " with a target ", target.shape(), "; they need the same shape");
   Tensor gradient = will_record({prediction}) ? uninitialized_like(value) : Tensor();
   const double loss = kernels::mean_squared_error(gradient, value, target.to(value.device()));
   return record(make_scalar(loss, value.dtype()), {prediction},

@@ -48,6 +48,30 @@ void add_product_gradient(const Variable& operand, const Tensor& a, Transpose a_
   kernels::batched_matmul(d_operand, a, a_transpose, b, b_transpose, write);
 }
 
+// The first of softmax([x, 0]), which is e^x / (e^x + 1), without an overflow.
+Tensor sigmoid_of(const Tensor& x) {
+  const Shape column{x.count(), 1};
+  const Tensor pairs = Tensor::zeros({x.count(), 2}, x.dtype(), x.device()), sigmoids = empty_like(x);
+  const auto firsts = kernels::narrowed_view(pairs.shape(), 1, 0, 1);
+  kernels::copy_view(pairs, firsts, GradientWrite::kOverwrite, x, kernels::view_of(column));
+  kernels::softmax_forward(pairs, pairs);
+  kernels::copy_view(sigmoids, kernels::view_of(column), GradientWrite::kOverwrite, pairs, firsts);
+  return sigmoids;
+}
+
+enum class Factor { kOutput, kOnePlusOutput };
+
+// Adds d_output * factor * (1 - output) to the input's gradient.
+void add_saturating_gradient(const Variable& input, const Tensor& d_output, const Tensor& output, Factor factor) {
+  Tensor d_input = empty_like(output);
+  const Tensor subtracted = empty_like(output);
+  kernels::multiply(d_input, GradientWrite::kOverwrite, d_output, output);
+  if (factor == Factor::kOnePlusOutput) kernels::add(d_input, d_input, d_output);
+  kernels::multiply(subtracted, GradientWrite::kOverwrite, d_input, output);
+  kernels::add_scaled(d_input, -1.0, subtracted);
+  input.accumulate_gradient(std::move(d_input));
+}
+
 double reciprocal(std::int64_t count) {
   require(count > 0, "autograd: mean() over no elements");
   return 1.0 / static_cast<double>(count);
@@ -155,6 +179,29 @@ Variable softmax(const Variable& input) {
       kernels::softmax_backward(d_input, write, d_output, output);
     });
   });
+}
+
+Variable sigmoid(const Variable& given) {
+  const Variable input = cast(given, kernels::accumulation_dtype(given.dtype()));
+  const Tensor output = sigmoid_of(input.value());
+  const Variable result = record(output, {input}, [input = input.without_value(), output](const Tensor& d_output) {
+    add_saturating_gradient(input, d_output, output, Factor::kOutput);
+  });
+  return cast(result, given.dtype());
+}
+
+Variable tanh(const Variable& given) {
+  const Variable input = cast(given, kernels::accumulation_dtype(given.dtype()));
+  const Tensor& x = input.value();
+  const Tensor doubled = empty_like(x);
+  kernels::add(doubled, x, x);
+  const Tensor output = sigmoid_of(doubled);  // tanh(x) = 2 sigmoid(2x) - 1
+  kernels::scale(output, 2.0);
+  kernels::add_broadcast(output, output, Tensor::full({}, -1, x.dtype(), x.device()));
+  const Variable result = record(output, {input}, [input = input.without_value(), output](const Tensor& d_output) {
+    add_saturating_gradient(input, d_output, output, Factor::kOnePlusOutput);
+  });
+  return cast(result, given.dtype());
 }
 
 Variable silu(const Variable& input) {

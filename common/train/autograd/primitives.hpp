@@ -57,6 +57,13 @@ enum class KeepAxis { kNo, kYes };
 /// e^input / sum of e^input over the last dimension. To mask an element, add -infinity first: its probability is 0.
 [[nodiscard]] Variable softmax(const Variable& input);
 
+/// 1 / (1 + e^-input). Float32: error below 2e-7. NaN for infinity, in tanh() too.
+/// @cost  A dozen passes over memory, also for tanh(). relu(), silu() and gelu() have kernels of their own.
+[[nodiscard]] Variable sigmoid(const Variable& input);
+
+/// (e^input - e^-input) / (e^input + e^-input). Float32: error below 3e-7.
+[[nodiscard]] Variable tanh(const Variable& input);
+
 /// input / (1 + e^-input). @source Elfwing, Uchibe and Doya, Neural Networks 107, 2018.
 [[nodiscard]] Variable silu(const Variable& input);
 

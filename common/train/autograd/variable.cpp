@@ -186,7 +186,8 @@ void Variable::accumulate_gradient(Tensor contribution) const {
       !node.has_gradient && (!node.is_parameter || (!node.gradient.is_defined() && is_exclusive(contribution)));
   if (may_take_over) {
     require(contribution.shape().count() == node.shape.count() && contribution.dtype() == node.dtype,
-            "autograd: a gradient of shape ", contribution.shape(), " for a value of shape ", node.shape);
+            "autograd: a gradient of ", contribution.dtype(), ' ', contribution.shape(), " for a value of ", node.dtype,
+            ' ', node.shape, "; the backward pass of an operation gives each input one of its own type and shape");
     node.gradient = contribution.reshape(node.shape);
     node.has_gradient = true;
     return;

@@ -103,6 +103,8 @@ DataLoader::DataLoader(const Dataset& dataset, Sampler& sampler, const DataLoade
   require(options.batch_size >= 1, "batch size ", options.batch_size, " is not positive");
   require(options.prefetch_batches >= 1, "prefetch_batches ", options.prefetch_batches, " is not positive");
   require(options.num_workers >= 1, "num_workers ", options.num_workers, " is not positive");
+  require(sampler.state().dataset_size <= dataset.size(), "a sampler of ", sampler.state().dataset_size,
+          " samples for a dataset of ", dataset.size(), "; make it with the dataset's size()");
   if (options.drop_last && batches_per_epoch() < 1)
     throw FormatError(concat("an epoch of ", sampler.samples_per_epoch(), " samples on this rank has no batch of ",
                              options.batch_size, "; use more data, a smaller batch or fewer ranks"));

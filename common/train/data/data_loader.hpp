@@ -28,7 +28,9 @@ struct DataLoaderOptions {
 /// iteration. Thread safety: one thread; the loader's workers read the dataset at the same time.
 class DataLoader {
  public:
-  /// @throws ContractError  batch_size, prefetch_batches or num_workers below 1.
+  /// @throws ContractError  batch_size, prefetch_batches or num_workers below 1; a sampler of more samples than
+  /// `dataset`
+  ///                        has (of fewer: the rest is left out).
   /// @throws FormatError    An epoch has no batch: fewer samples than batch_size, and drop_last. Without drop_last a
   ///                        rank may have no samples: its epoch then ends at once.
   DataLoader(const Dataset& dataset, Sampler& sampler, const DataLoaderOptions& options);

@@ -1,5 +1,6 @@
 #include "optim/adamw.hpp"
 
+#include "base/error.hpp"
 #include "kernels/optimizer.hpp"
 
 namespace lockstep::optim {
@@ -15,7 +16,12 @@ Adam::Adam(std::vector<nn::ParameterGroup> groups, const AdamOptions& options, W
       options_(options),
       weight_decay_(weight_decay),
       averages_(zeros_like_parameters()),
-      squared_averages_(zeros_like_parameters()) {}
+      squared_averages_(zeros_like_parameters()) {
+  for (const double beta : {options_.beta1, options_.beta2})
+    require(beta >= 0 && beta < 1, "optim: Adam's betas are ", options_.beta1, " and ", options_.beta2,
+            "; each must be in [0, 1)");
+  require(options_.epsilon >= 0, "optim: Adam's epsilon is ", options_.epsilon, "; it may not be negative");
+}
 
 std::vector<NamedTensor> Adam::state() const {
   std::vector<NamedTensor> all;

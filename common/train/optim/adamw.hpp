@@ -19,6 +19,9 @@ using AdamWOptions = AdamOptions;
 class Adam : public Optimizer {
  public:
   /// @param groups  Parameters and their weight decay. @param options  The rest.
+  /// @throws ContractError  A beta outside [0, 1) or an epsilon below 0; a parameter that is not float32; as
+  /// Optimizer's
+  ///                        constructor.
   explicit Adam(std::vector<nn::ParameterGroup> groups, const AdamOptions& options = {});
   /// All parameters of `module` in one group without weight decay.
   explicit Adam(const nn::Module& module, const AdamOptions& options = {});
@@ -44,7 +47,7 @@ class Adam : public Optimizer {
 /// @source Loshchilov and Hutter, "Decoupled Weight Decay Regularization", ICLR 2019, algorithm 2.
 class AdamW : public Adam {
  public:
-  /// @param groups  Parameters and their weight decay. @param options  The rest.
+  /// @param groups  Parameters and their weight decay. @param options  The rest. @throws  As Adam's constructor.
   explicit AdamW(std::vector<nn::ParameterGroup> groups, const AdamWOptions& options = {})
       : Adam(std::move(groups), options, WeightDecay::kDecoupled) {}
 };

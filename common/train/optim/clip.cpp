@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "base/error.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/optimizer.hpp"
 
@@ -23,6 +24,7 @@ double squared_norm(const std::vector<autograd::Variable>& parameters) {
 }
 
 void clip_to(const std::vector<autograd::Variable>& parameters, double norm, double max_norm) {
+  require(max_norm >= 0, "optim: gradients cannot be clipped to a norm of ", max_norm);
   if (max_norm == std::numeric_limits<double>::infinity()) return;
   const double factor = max_norm / (norm + 1e-6);
   if (factor >= 1) return;  // not if the norm is NaN: the gradients become NaN, as in PyTorch

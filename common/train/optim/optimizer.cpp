@@ -1,5 +1,7 @@
 #include "optim/optimizer.hpp"
 
+#include <cmath>
+#include <set>
 #include <utility>
 
 #include "base/error.hpp"
@@ -24,14 +26,25 @@ Tensor veto_of(const nn::NamedParameter& named) {
 }  // namespace
 
 Optimizer::Optimizer(std::vector<nn::ParameterGroup> groups) : groups_(std::move(groups)) {
+  std::set<const autograd::Variable::Node*> nodes;
   for (const nn::ParameterGroup& group : groups_) {
-    for (const nn::NamedParameter& named : group.parameters) (void)veto_of(named);
+    require(group.weight_decay >= 0 && group.learning_rate_scale >= 0, "optim: a group has weight decay ",
+            group.weight_decay, " and learning rate scale ", group.learning_rate_scale, "; neither may be negative");
+    for (const nn::NamedParameter& named : group.parameters) {
+      require(named.parameter.is_parameter(), "optim: ", named.name,
+              " is no parameter, so it gets no gradient; make it with register_parameter() or Variable::parameter()");
+      require(nodes.insert(named.parameter.node().get()).second, "optim: parameter ", named.name,
+              " comes twice, and each step would update it twice; leave it out of one of the groups");
+      (void)veto_of(named);
+    }
     updates_.resize(updates_.size() + group.parameters.size());
   }
   require(!updates_.empty(), "optim: no parameter to update; a module's layers are made with child<...>(name, ...)");
 }
 
 void Optimizer::step(double learning_rate) {
+  require(learning_rate >= 0 && std::isfinite(learning_rate), "optim: the learning rate is ", learning_rate,
+          " in step ", steps_, ", which counts from 0; look at its schedule");
   auto updates = updates_.begin();
   for (const nn::ParameterGroup& group : groups_) {
     const double own_rate = learning_rate * group.learning_rate_scale;
@@ -49,12 +62,18 @@ void Optimizer::step(double learning_rate) {
 
 StepCounts Optimizer::step_counts() const {
   StepCounts counts{.steps = steps_};
+  std::multiset<std::string> names;
   auto updates = updates_.begin();
   for (const nn::ParameterGroup& group : groups_) {
     for (const nn::NamedParameter& named : group.parameters) {
+      names.insert(named.name);
       if (*updates < steps_) counts.fewer[named.name] = *updates;
       ++updates;
     }
+  }
+  for (const auto& [name, fewer] : counts.fewer) {
+    require(names.count(name) == 1, "optim: two parameters are called ", name,
+            ", so their step counts cannot be told apart; make their modules children of one module");
   }
   return counts;
 }
@@ -81,13 +100,21 @@ void Optimizer::zero_grad() {
   }
 }
 
+void Optimizer::require_float32() const {
+  for (const nn::ParameterGroup& group : groups_) {
+    for (const nn::NamedParameter& named : group.parameters) {
+      require(named.parameter.dtype() == DType::kFloat32, "optim: ", named.name, " is ", named.parameter.dtype(),
+              "; optimizers update float32");
+    }
+  }
+}
+
 std::vector<Tensor> Optimizer::zeros_like_parameters() const {
+  require_float32();
   std::vector<Tensor> zeros;
   for (const nn::ParameterGroup& group : groups_) {
     for (const nn::NamedParameter& named : group.parameters) {
       const autograd::Variable& parameter = named.parameter;
-      require(parameter.dtype() == DType::kFloat32, "optim: ", named.name, " is ", parameter.dtype(),
-              "; optimizers update float32");
       const AllocationPurpose purpose("moment of ", named.name, MemoryNeed::kOfModel);
       zeros.push_back(Tensor::zeros(parameter.shape(), parameter.dtype(), parameter.device()));
     }

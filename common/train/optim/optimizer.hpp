@@ -26,7 +26,8 @@ struct StepCounts {
 class Optimizer {
  public:
   /// @param groups  Parameters, each group with its weight decay and its scale of the learning rate.
-  /// @throws ContractError  The groups are all empty.
+  /// @throws ContractError  The groups are all empty; a variable that is no parameter, or a parameter that comes twice
+  ///                        (tied weights of two modules); a weight decay or scale below 0.
   explicit Optimizer(std::vector<nn::ParameterGroup> groups);
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
@@ -35,6 +36,7 @@ class Optimizer {
   /// Updates every parameter that has a gradient, in one pass each. Skips a parameter if an observer vetoes it
   /// (autograd::GradientObserver::veto()), which the host need not know yet.
   /// @param learning_rate  Of this step, before each group's own scale; schedules live outside (optim/schedule.hpp).
+  /// @throws ContractError  It is negative, infinite or NaN. Then nothing has been updated.
   void step(double learning_rate);
 
   void zero_grad();
@@ -42,6 +44,7 @@ class Optimizer {
   [[nodiscard]] const std::vector<nn::ParameterGroup>& groups() const noexcept { return groups_; }
 
   /// Adam's bias correction depends on it, so a checkpoint saves and restores it.
+  /// @throws ContractError  A parameter that missed steps has the name of another one.
   [[nodiscard]] StepCounts step_counts() const;
   /// @param counts  From a checkpoint. @throws ContractError  A name is no parameter's.
   void set_step_counts(const StepCounts& counts);
@@ -62,7 +65,9 @@ class Optimizer {
   };
   virtual void update(const Update& update) = 0;
 
-  /// Zeros shaped like each parameter, in order over all groups.
+  /// For constructors, as the kernels update nothing else. @throws ContractError  A parameter is not float32; names it.
+  void require_float32() const;
+  /// Zeros shaped like each parameter, in order over all groups. @throws ContractError  As require_float32().
   [[nodiscard]] std::vector<Tensor> zeros_like_parameters() const;
   /// Names each of `tensors` "<parameter>.<suffix>" and appends them to `all`.
   void append_state(std::vector<NamedTensor>& all, const std::vector<Tensor>& tensors, const std::string& suffix) const;

@@ -6,7 +6,9 @@
 namespace lockstep::optim {
 
 Sgd::Sgd(std::vector<nn::ParameterGroup> groups, SgdOptions options) : Optimizer(std::move(groups)), options_(options) {
+  require(options_.momentum >= 0, "optim: SGD's momentum is ", options_.momentum, "; it may not be negative");
   require(!options_.is_nesterov || options_.momentum != 0, "optim: Nesterov's SGD needs a momentum");
+  require_float32();
   if (options_.momentum != 0) momentum_buffers_ = zeros_like_parameters();
 }
 

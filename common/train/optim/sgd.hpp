@@ -16,7 +16,8 @@ struct SgdOptions {
 class Sgd : public Optimizer {
  public:
   /// @param groups  Parameters and their weight decay. @param options  Momentum.
-  /// @throws ContractError  Nesterov without momentum.
+  /// @throws ContractError  Nesterov without momentum; a momentum below 0; a parameter that is not float32; as
+  ///                        Optimizer's constructor.
   explicit Sgd(std::vector<nn::ParameterGroup> groups, SgdOptions options = {});
   /// All parameters of `module` in one group without weight decay.
   explicit Sgd(const nn::Module& module, SgdOptions options = {});

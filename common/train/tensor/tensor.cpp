@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <concepts>
+#include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
@@ -12,6 +15,26 @@ namespace lockstep {
 namespace {
 
 Place place_of(const Tensor& tensor) { return {tensor.data(), tensor.device()}; }
+// Calls function.operator()<T>() for the type of numbers that users handle as such.
+template <typename Function>
+void on_number_type(std::string_view caller, DType dtype, const Function& function) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return function.template operator()<float>();
+    case DType::kFloat64:
+      return function.template operator()<double>();
+    case DType::kInt32:
+      return function.template operator()<std::int32_t>();
+    case DType::kInt64:
+      return function.template operator()<std::int64_t>();
+    case DType::kBFloat16:
+    case DType::kFloat16:
+    case DType::kUInt8:
+      break;
+  }
+  require(false, caller, " is for float32, float64, int32 and int64, not for ", dtype);
+}
+
 Place place_to_read(const Tensor& tensor) { return {const_cast<void*>(tensor.const_data()), tensor.device()}; }
 
 std::size_t byte_count(const Shape& shape, DType dtype) {
@@ -32,6 +55,21 @@ Tensor Tensor::zeros(const Shape& shape, DType dtype, Device device) {
   tensor.fill_zero();
   return tensor;
 }
+
+Tensor Tensor::full(const Shape& shape, double value, DType dtype, Device device) {
+  const Tensor host = empty(shape, dtype);
+  on_number_type("full()", dtype, [&]<typename T>() {
+    if constexpr (std::integral<T>) {
+      const double bound = std::ldexp(1.0, 8 * sizeof(T) - 1);
+      require(value == std::trunc(value) && value >= -bound && value < bound, "full() of ", dtype, " with the value ",
+              value);
+    }
+    std::ranges::fill(host.span<T>(), static_cast<T>(value));
+  });
+  return host.to(device);
+}
+
+Tensor Tensor::ones(const Shape& shape, DType dtype, Device device) { return full(shape, 1, dtype, device); }
 
 template <typename T>
 Tensor Tensor::from(std::span<const T> values, const Shape& shape, Device device) {
@@ -68,7 +106,9 @@ std::span<T> Tensor::span() const {
 double Tensor::item() const {
   require(is_defined() && count() == 1, "item() needs one element; the shape is ", shape_);
   const Tensor host = to(Device{});
-  return dtype_ == DType::kFloat64 ? host.span<double>()[0] : static_cast<double>(host.span<float>()[0]);
+  double element = 0;
+  on_number_type("item()", dtype_, [&]<typename T>() { element = static_cast<double>(host.span<T>()[0]); });
+  return element;
 }
 
 Tensor Tensor::reshape(const Shape& shape) const {

@@ -22,6 +22,13 @@ class Tensor {
   /// Uninitialised elements. @throws Error  Out of memory. @throws ContractError  More bytes than an int64 counts.
   [[nodiscard]] static Tensor empty(const Shape& shape, DType dtype = DType::kFloat32, Device device = {});
   [[nodiscard]] static Tensor zeros(const Shape& shape, DType dtype = DType::kFloat32, Device device = {});
+  /// Elements of one value, rounded to float32 if that is `dtype`.
+  /// @param dtype  float32, float64, int32 or int64. @throws ContractError  Another type, or an integer type that has
+  /// no
+  ///               such value: nothing is truncated.
+  [[nodiscard]] static Tensor full(const Shape& shape, double value, DType dtype = DType::kFloat32, Device device = {});
+  /// full() of 1.
+  [[nodiscard]] static Tensor ones(const Shape& shape, DType dtype = DType::kFloat32, Device device = {});
   /// Elements copied from `values` in row-major order. @throws ContractError  values.size() is not shape.count().
   template <typename T>
   [[nodiscard]] static Tensor from(std::span<const T> values, const Shape& shape, Device device = {});
@@ -56,7 +63,8 @@ class Tensor {
   template <typename T>
   [[nodiscard]] std::span<T> span() const;
 
-  /// The only element of a one-element float32 or float64 tensor, copied to the host: blocks until it is computed.
+  /// The only element of a one-element tensor, copied to the host: blocks until it is computed.
+  /// @throws ContractError  Not one element, or not float32, float64, int32 or int64. An int64 beyond 2^53 is rounded.
   [[nodiscard]] double item() const;
 
   /// The same elements in another shape. @throws ContractError  The counts differ.

@@ -175,6 +175,30 @@ TEST_CASE("mse_loss is PyTorch's mean over all elements", "[autograd]") {
   for (std::size_t i = 0; i < 4; ++i) CHECK(x.gradient().span<double>()[i] == Approx(expected[i]));
 }
 
+TEST_CASE("mse_loss compares what has the same shape, and broadcasts nothing", "[autograd]") {
+  const Variable column(random_tensor({3, 1}, 1)), matrix(random_tensor({2, 3}, 2));
+  CHECK(mse_loss(column, column.value().reshape({3})).value().item() == 0);
+  CHECK_THROWS_WITH(mse_loss(matrix, random_tensor({3, 2}, 3)),
+                    ContainsSubstring("mse_loss() of [2, 3] with a target [3, 2]"));
+  CHECK_THROWS_WITH(mse_loss(column, random_tensor({2, 3}, 3)), ContainsSubstring("need the same shape"));
+}
+
+TEST_CASE("cross_entropy takes classes of the logits' rows, and says so to other targets", "[autograd]") {
+  const Variable logits(random_tensor({2, 3, 5}, 1)), table(random_tensor({5, 5}, 2));
+  const Tensor classes = random_tokens({2, 3}, 5, 3);
+  const double loss = cross_entropy(logits, classes).value().item();
+  CHECK(cross_entropy(logits, classes.reshape({6})).value().item() == loss);
+  CHECK(cross_entropy(reshape(logits, {6, 5}), classes).value().item() == loss);
+  const auto message = [&](const std::string& targets) {
+    return ContainsSubstring("cross_entropy() of float64 [2, 3, 5] with targets " + targets +
+                             "; it needs [2, 3] classes, as int32");
+  };
+  CHECK_THROWS_WITH(cross_entropy(logits, classes.reshape({3, 2})), message("int32 [3, 2]"));
+  CHECK_THROWS_WITH(head_cross_entropy(logits, table, classes.reshape({3, 2})), message("int32 [3, 2]"));
+  CHECK_THROWS_WITH(cross_entropy(logits, Tensor::zeros({2, 3}, DType::kInt64)), message("int64 [2, 3]"));
+  CHECK_THROWS_WITH(cross_entropy(logits, Tensor::zeros({2, 3, 5})), message("float32 [2, 3, 5]"));  // one-hot
+}
+
 TEST_CASE("cross_entropy's gradients are its slopes, ignored rows count for nothing", "[autograd]") {
   const Variable x = random_parameter({5, 7}, 1, "x"), w = random_parameter({7, 7}, 2, "w");
   const Tensor targets = Tensor::from<std::int32_t>(std::array{0, 6, 3, -100, 3}, {5});

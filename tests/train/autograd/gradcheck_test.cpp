@@ -1,8 +1,10 @@
 // gradcheck() accepts right gradients and names the element of a wrong one.
 #include "autograd/gradcheck.hpp"
 
+#include <array>
 #include <functional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -78,4 +80,34 @@ TEST_CASE("gradcheck says that it needs float64 parameters", "[autograd]") {
       "gradcheck: input 0 is not a float64 parameter in host memory; make it with Variable::parameter()";
   CHECK(message_of({Variable(random_tensor({2}, 1))}, f) == expected);
   CHECK(message_of({Variable::parameter(random_tensor({2}, 1, DType::kFloat32), "x")}, f) == expected);
+}
+
+TEST_CASE("gradcheck takes an input that comes twice", "[autograd]") {
+  const Variable a = random_parameter({2, 3}, 1, "a");
+  gradcheck([](std::span<const Variable> in) { return mul(in[0], exp(in[1])); }, {a, a});
+  CHECK_FALSE(a.has_gradient());
+}
+
+TEST_CASE("gradcheck passes on what the function throws, and gives the element its value back", "[autograd]") {
+  const Variable a = random_parameter({2, 3}, 1, "a");
+  const Tensor before = a.value().clone();
+  int calls = 0;
+  const auto throws_third = [&calls](std::span<const Variable> in) {
+    if (++calls == 3) throw std::runtime_error("of the function");
+    return square(in[0]);
+  };
+  CHECK_THROWS_WITH(gradcheck(throws_third, {a}), "of the function");
+  CHECK(test::elements_of(a.value()) == test::elements_of(before));
+}
+
+TEST_CASE("gradcheck says that an input is frozen, or that a slope is not finite", "[autograd]") {
+  const Variable a = random_parameter({2}, 1, "a");
+  a.set_requires_grad(false);
+  CHECK(message_of({random_parameter({2}, 2), a}, [](std::span<const Variable> in) {
+          return mul(in[0], in[1]);
+        }).starts_with("gradcheck: input 1 (\"a\") is frozen"));
+  // The largest argument whose exponential is finite, less half of eps: the gradient is finite, the slope is not.
+  const Variable x = Variable::parameter(Tensor::from<double>(std::array{709.7827123}, {1}), "x");
+  CHECK(message_of({x}, [](std::span<const Variable> in) { return exp(in[0]); }, {.eps = 1e-3})
+            .starts_with("gradcheck: the slope of element 0 of input 0 (\"x\") is inf"));
 }

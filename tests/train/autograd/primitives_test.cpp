@@ -83,6 +83,9 @@ std::vector<Expression> expressions() {
       {"mean", {{2, 3}}, [](V v) { return mul(mean(v[0]), mean(v[0])); }},
       {"a deviation", {{2, 5}}, [](V v) { return add(v[0], mul(mean(v[0], 1, KeepAxis::kYes), -1.0)); }},
       {"softmax", {{2, 3, 7}}, [](V v) { return softmax(v[0]); }},
+      {"sigmoid", {{2, 9}}, [](V v) { return sigmoid(v[0]); }},
+      {"tanh", {{2, 3, 3}}, [](V v) { return tanh(v[0]); }},
+      {"a gate", {{2, 3}, {2, 3}}, [](V v) { return mul(sigmoid(v[0]), tanh(add(v[0], v[1]))); }},
       {"silu", {{2, 9}}, [](V v) { return silu(v[0]); }},
       {"rms_norm", {{2, 3, 5}, {5}}, [](V v) { return rms_norm(v[0], v[1], 1e-5); }},
       {"rms_norm of its own weight", {{5}}, [](V v) { return rms_norm(v[0], v[0], 1e-5); }},
@@ -166,6 +169,23 @@ TEST_CASE("primitives on a device agree with float64 on the CPU", "[autograd][gp
   check_in_float32(test::accelerator());
 }
 
+TEST_CASE("sigmoid and tanh are those of the standard library, from one end of float32 to the other", "[autograd]") {
+  const std::vector<float> inputs{-3e38F, -200, -89, -8, -1, -1e-3F, 0, 1e-8F, 0.3F, 5, 17, 100, 1.5e38F};
+  const Variable x = Variable::parameter(Tensor::from<float>(inputs, {13, 1}), "x");
+  const Variable sigmoids = sigmoid(x), tanhs = tanh(x);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const double input = static_cast<double>(inputs[i]);
+    CHECK(std::abs(elements_of(sigmoids.value())[i] - 1 / (1 + std::exp(-input))) < 2e-7);
+    CHECK(std::abs(elements_of(tanhs.value())[i] - std::tanh(input)) < 3e-7);
+  }
+  add(sum(sigmoids), sum(tanhs)).backward();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const double input = static_cast<double>(inputs[i]), s = 1 / (1 + std::exp(-input)), t = std::tanh(input);
+    CHECK(std::abs(elements_of(x.gradient())[i] - (s * (1 - s) + 1 - t * t)) < 1e-6);
+  }
+  CHECK(tanh(sigmoid(Variable(Tensor::zeros({0, 3})))).shape() == Shape{0, 3});
+}
+
 TEST_CASE("primitives say what does not fit", "[autograd]") {
   const Variable a = random_parameter({2, 3}, 1, "a"), b = random_parameter({2, 4}, 2, "b");
   CHECK_THROWS_WITH(mul(a, b), ContainsSubstring("[2, 4]") && ContainsSubstring("sizes must be equal or 1"));
@@ -203,8 +223,9 @@ TEST_CASE("under autocast products are bfloat16, and what follows keeps the type
                  gain = Variable::parameter(random_tensor({3}, 3, DType::kFloat32), "gain");
   const Variable product = matmul(a, b);
   CHECK(product.value().dtype() == DType::kBFloat16);
-  for (const Variable& next : {softmax(product), silu(product), exp(product), mul(product, 2.0),
-                               transpose(product, 1, 2), narrow(product, 2, 1, 2), rms_norm(product, gain, 1e-5)}) {
+  for (const Variable& next :
+       {softmax(product), silu(product), exp(product), sigmoid(product), tanh(product), mul(product, 2.0),
+        transpose(product, 1, 2), narrow(product, 2, 1, 2), rms_norm(product, gain, 1e-5)}) {
     CHECK(next.value().dtype() == DType::kBFloat16);
   }
   const Variable wider = mul(product, gain);

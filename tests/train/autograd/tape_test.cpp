@@ -180,6 +180,19 @@ TEST_CASE("a gradient from outside for something that needs none is an error", "
   CHECK_FALSE(chain.first.has_gradient());
 }
 
+TEST_CASE("an operation that gives an input a gradient of another type or size is told so", "[autograd]") {
+  const Variable x = Variable::parameter(random_tensor({2, 3}, 1), "x");
+  const auto with_gradient = [&](const Tensor& d_x) {
+    const Variable y = mul(x, 1.0);
+    return sum(record(y.value().clone(), {y}, [y, d_x](const Tensor&) { y.accumulate_gradient(d_x); }));
+  };
+  const auto message = [](const std::string& given) {
+    return ContainsSubstring("a gradient of " + given + " for a value of float64 [2, 3]");
+  };
+  CHECK_THROWS_WITH(with_gradient(Tensor::zeros({2, 3})).backward(), message("float32 [2, 3]"));
+  CHECK_THROWS_WITH(with_gradient(Tensor::zeros({7}, DType::kFloat64)).backward(), message("float64 [7]"));
+}
+
 TEST_CASE("nothing is recorded while gradients are off", "[autograd]") {
   Chain chain;
   {

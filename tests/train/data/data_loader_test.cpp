@@ -103,6 +103,9 @@ TEST_CASE("an epoch without a batch is an error instead of a loop that never end
                     ContainsSubstring("an epoch of 3 samples on this rank has no batch of 4"));
   CHECK_NOTHROW(DataLoader(dataset, sampler, {.batch_size = 4, .drop_last = false}));
   CHECK_THROWS_AS(DataLoader(dataset, sampler, {.batch_size = 0}), ContractError);
+  RandomSampler of_another(dataset.size() + 1, 1);
+  CHECK_THROWS_WITH(DataLoader(dataset, of_another, {.batch_size = 1}),
+                    ContainsSubstring("make it with the dataset's size()"));
 }
 
 TEST_CASE("a dataset that would die before the loader is refused by the compiler", "[data]") {

@@ -1,5 +1,6 @@
 #include "tensor/tensor.hpp"
 
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -77,6 +78,23 @@ TEST_CASE("zeros, fill_zero and item work on scalars and empty tensors", "[tenso
   for (const float value : tensor.span<float>()) CHECK(value == 0);
   CHECK(Tensor::zeros({0, 4}).count() == 0);
   CHECK_THROWS_AS(tensor.item(), ContractError);
+  CHECK(Tensor::from<std::int32_t>(std::vector{-7}, {1}).item() == -7);
+  CHECK_THROWS_WITH(Tensor::zeros({1}, DType::kBFloat16).item(), ContainsSubstring("item() is for float32"));
+}
+
+TEST_CASE("full and ones give every element the value, in each type of numbers", "[tensor]") {
+  for (const float value : Tensor::ones({2, 3}).span<float>()) CHECK(value == 1.0F);
+  CHECK(Tensor::ones({}, DType::kInt64).item() == 1);
+  CHECK(Tensor::full({1}, 0.1).item() == static_cast<double>(0.1F));
+  CHECK(Tensor::full({1}, 0.1, DType::kFloat64).item() == 0.1);
+  CHECK(Tensor::full({1, 1}, -100, DType::kInt32).item() == -100);
+  CHECK(Tensor::full({1}, -0x1p31, DType::kInt32).item() == -0x1p31);
+  CHECK(Tensor::full({0, 3}, 7, DType::kInt64).count() == 0);
+  const std::vector<double> misfits{2.5, 0x1p31, std::numeric_limits<double>::quiet_NaN()};
+  for (const double value : misfits)
+    CHECK_THROWS_WITH(Tensor::full({2}, value, DType::kInt32), ContainsSubstring("full() of int32"));
+  CHECK_THROWS_AS(Tensor::full({2}, 0x1p63, DType::kInt64), ContractError);
+  CHECK_THROWS_WITH(Tensor::full({2}, 1, DType::kUInt8), ContainsSubstring("not for uint8"));
 }
 
 TEST_CASE("misuse of a tensor is an error that says what is wrong", "[tensor]") {
