@@ -92,6 +92,11 @@ RendezvousOptions process(int rank, int world_size) {
 
 }  // namespace
 
+TEST_CASE("a rank whose collectives cannot be recorded joins nevertheless", "[comm]") {
+  const Environment environment({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCKSTEP_FLIGHT_DIR", "/proc/nothing"}});
+  CHECK(rendezvous("env://").flight_recorder == nullptr);
+}
+
 TEST_CASE("world size 1 needs no network and no token", "[comm]") {
   const Environment environment({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
   const auto context = rendezvous("env://");
