@@ -59,8 +59,10 @@ std::unique_ptr<store::TcpStore> connect_store(const Membership& member, const s
   try {
     return std::make_unique<store::TcpStore>(address, token, member.generation, member.rank, deadline);
   } catch (const TimeoutError& error) {
-    throw TimeoutError(concat("rank ", member.rank, ": ", error.what(), "; has rank 0 started, and are MASTER_ADDR ",
-                              "and MASTER_PORT the same on all ranks?"));
+    const char* const question =
+        member.running_store ? "; is the launcher, which answers there, stopped (Ctrl-Z)?"
+                             : "; has rank 0 started, and are MASTER_ADDR and MASTER_PORT the same on all ranks?";
+    throw TimeoutError(concat("rank ", member.rank, ": ", error.what(), question));
   } catch (const FormatError& error) {
     throw FormatError(concat("rank ", member.rank, ": ", error.what()));
   }
