@@ -59,8 +59,10 @@ std::unique_ptr<store::TcpStore> connect_store(const Membership& member, const s
   try {
     return std::make_unique<store::TcpStore>(address, token, member.generation, member.rank, deadline);
   } catch (const TimeoutError& error) {
-    throw TimeoutError(concat("rank ", member.rank, ": ", error.what(), "; has rank 0 started, and are MASTER_ADDR ",
-                              "and MASTER_PORT the same on all ranks?"));
+    const char* const question =
+        member.running_store ? "; is the launcher, which answers there, stopped (Ctrl-Z)?"
+                             : "; has rank 0 started, and are MASTER_ADDR and MASTER_PORT the same on all ranks?";
+    throw TimeoutError(concat("rank ", member.rank, ": ", error.what(), question));
   } catch (const FormatError& error) {
     throw FormatError(concat("rank ", member.rank, ": ", error.what()));
   }
@@ -178,6 +180,14 @@ bool join_once(JobContext& context, const Membership& member, const RendezvousOp
   return true;
 }
 
+// Null if it cannot be made (disk full, folder removed): a record never ends a run.
+std::shared_ptr<FlightRecorder> record_in(const std::string& folder, const JobContext& context) try {
+  return std::make_shared<FlightRecorder>(folder, context.rank, context.world_size, context.generation);
+} catch (const IoError& error) {
+  context.log.warning(concat("no record of collectives: ", error.what()));
+  return nullptr;
+}
+
 JobContext basic_context(const Membership& member, const RendezvousOptions& options, const std::string& init_method) {
   JobContext context;
   context.rank = member.rank;
@@ -188,8 +198,7 @@ JobContext basic_context(const Membership& member, const RendezvousOptions& opti
   context.limits = options.limits ? *options.limits : limits_from_environment();
   context.log = Logger(member.world_size > 1 ? concat("rank ", member.rank) : "");
   if (const auto folder = environment::get("LOCKSTEP_FLIGHT_DIR")) {
-    context.flight_recorder =
-        std::make_shared<FlightRecorder>(*folder, member.rank, member.world_size, member.generation);
+    context.flight_recorder = record_in(*folder, context);
   } else if (is_started_by_others(member, init_method)) {
     context.flight_recorder = record_in_own_folder(member.store, member.rank, member.world_size, member.generation);
   }

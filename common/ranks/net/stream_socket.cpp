@@ -35,6 +35,13 @@ bool wait_for(int fd, short events, const Deadline& deadline) {
   }
 }
 
+// "5.0 s", or "the last 0.3 s of 5.0 s" if something moved before that.
+std::string silence(Deadline::Clock::time_point since, const Deadline& deadline) {
+  const std::chrono::nanoseconds silent = Deadline::Clock::now() - since, waited = deadline.waited();
+  if (silent >= waited * 9 / 10) return format_seconds(waited);
+  return concat("the last ", format_seconds(silent), " of ", format_seconds(waited));
+}
+
 // True if no network lies between the ends: different hosts or network namespaces have different addresses.
 bool are_within_host(int fd) {
   const auto ends = ends_of(fd);
@@ -136,32 +143,44 @@ void StreamSocket::send_all(std::span<const std::byte> header, std::span<const s
                             const Deadline& deadline) {
   const std::size_t total = header.size() + payload.size();
   std::size_t sent = 0;
+  const auto amounts = [&] { return concat(" (", sent, " of ", total, " bytes sent)"); };
   try {
     while (sent < total) {
       const std::size_t of_header = std::min(sent, header.size());
       const std::size_t count = send_some(header.subspan(of_header), payload.subspan(sent - of_header));
       sent += count;
-      if (count > 0 ? sent == total || !deadline.has_expired() : wait_writable(deadline)) continue;
-      throw TimeoutError(concat(peer_, " took no data for ", format_seconds(deadline.waited()), " (", sent, " of ",
-                                total, " bytes sent)"));
+      if (count > 0) {
+        if (sent == total || !deadline.has_expired()) continue;
+        const std::string waited = format_seconds(deadline.waited());
+        throw TimeoutError(concat(peer_, " did not take all data within ", waited, amounts()));
+      }
+      const auto idle_since = Deadline::Clock::now();
+      if (wait_writable(deadline)) continue;
+      throw TimeoutError(concat(peer_, " took no data for ", silence(idle_since, deadline), amounts()));
     }
   } catch (const IoError& error) {
-    throw IoError(concat(error.what(), " (", sent, " of ", total, " bytes sent)"));
+    throw IoError(concat(error.what(), amounts()));
   }
 }
 
 void StreamSocket::receive_exactly(std::span<std::byte> bytes, const Deadline& deadline) {
   std::size_t received = 0;
+  const auto amounts = [&] { return concat(" (", received, " of ", bytes.size(), " bytes received)"); };
   try {
     while (received < bytes.size()) {
       const std::size_t count = receive_some(bytes.subspan(received));
       received += count;
-      if (count > 0 ? received == bytes.size() || !deadline.has_expired() : wait_readable(deadline)) continue;
-      throw TimeoutError(concat("no data from ", peer_, " for ", format_seconds(deadline.waited()), " (", received,
-                                " of ", bytes.size(), " bytes received)"));
+      if (count > 0) {
+        if (received == bytes.size() || !deadline.has_expired()) continue;
+        const std::string waited = format_seconds(deadline.waited());
+        throw TimeoutError(concat("the data from ", peer_, " did not all arrive within ", waited, amounts()));
+      }
+      const auto idle_since = Deadline::Clock::now();
+      if (wait_readable(deadline)) continue;
+      throw TimeoutError(concat("no data from ", peer_, " for ", silence(idle_since, deadline), amounts()));
     }
   } catch (const IoError& error) {
-    throw IoError(concat(error.what(), " (", received, " of ", bytes.size(), " bytes received)"));
+    throw IoError(concat(error.what(), amounts()));
   }
 }
 

@@ -39,7 +39,8 @@ class TcpStoreServer {
   std::unique_ptr<Server> server_;
 };
 
-/// One rank's connection to a TcpStoreServer.
+/// One rank's connection to a TcpStoreServer. A server whose process is stopped costs a call its time, not the
+/// connection: get() ends soon after its deadline, and the others after 15 s, with a TimeoutError.
 class TcpStore final : public Store {
  public:
   /// @param rank  For messages of the server and this client; -1 for a process that is not a rank.
@@ -61,14 +62,18 @@ class TcpStore final : public Store {
 
  private:
   struct Answer;
-  Answer call(const struct Request& request, const Deadline& deadline);
+  // Nothing if no reply has begun to arrive by `deadline`; a later call skips it.
+  std::optional<Answer> try_call(const struct Request& request, const Deadline& deadline);
+  // For a request that depends on no other rank.
+  Answer call(const Request& request);
+  [[noreturn]] void fail_silent(const std::string& key, const Deadline& deadline) const;
 
   std::mutex mutex_;
   net::StreamSocket socket_;
   std::uint32_t generation_;
   int rank_;
   std::uint64_t next_request_ = 0;
-  bool is_broken_ = false;  // a call timed out halfway, so replies no longer match requests
+  bool is_broken_ = false;  // a message was cut off, so the rest of the stream makes no sense
 };
 
 }  // namespace lockstep::store

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/environment.hpp"
+#include "base/error.hpp"
 #include "comm/process_group.hpp"
 
 namespace lockstep::run {
@@ -21,7 +22,12 @@ LauncherStatus::LauncherStatus(const Ranks& ranks, std::int64_t last_step) : ran
   status_.rank = job.global_rank(rank_);
   status_.generation = job.generation;
   status_.last_step = last_step;
-  if (const auto folder = environment::get("LOCKSTEP_FLIGHT_DIR")) file_.emplace(*folder, status_.rank);
+  const auto folder = environment::get("LOCKSTEP_FLIGHT_DIR");
+  try {
+    if (folder) file_.emplace(*folder, status_.rank);
+  } catch (const IoError& error) {  // the disk is full, or the folder was removed: no reason to end the run
+    job.log.warning(concat("the launcher cannot show the progress: ", error.what()));
+  }
 }
 
 void LauncherStatus::write(const StepMetrics& step) {

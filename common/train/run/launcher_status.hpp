@@ -14,7 +14,6 @@ namespace lockstep::run {
 /// Thread safety: none.
 class LauncherStatus {
  public:
-  /// @throws IoError  The file cannot be created.
   LauncherStatus(const Ranks& ranks, std::int64_t last_step);
 
   /// Adds a finished step. Ignores write errors.

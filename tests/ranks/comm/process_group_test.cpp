@@ -56,6 +56,28 @@ TEST_CASE("a queued collective runs on every rank and counts each rank once", "[
   }
 }
 
+TEST_CASE("a call whose limit passes in the queue says so", "[comm][multirank]") {
+  const auto outcomes = run_ranks(2, [](JobContext context) {
+    const auto store = context.store;
+    LineProcessGroup group(std::move(context));
+    std::vector<std::int64_t> first(1, 1), second(1, 1);
+    if (group.rank() == 1) {
+      (void)store->get("the limit has passed", Deadline::after(20s));
+      group.all_reduce(host_buffer(std::span(first))).synchronize();
+      return stay_away(group.context());
+    }
+    comm::Work work = group.all_reduce(host_buffer(std::span(first)));
+    const auto limit = Deadline::after(100ms);
+    comm::Work late = group.all_reduce(host_buffer(std::span(second)), comm::ReduceOp::kSum, {.deadline = limit});
+    std::this_thread::sleep_until(limit.when());
+    store->set("the limit has passed", "");
+    work.synchronize();
+    late.synchronize();
+  });
+  CHECK(outcomes[0].is<TimeoutError>());
+  CHECK_THAT(outcomes[0].message(), ContainsSubstring("before its turn in the group's queue"));
+}
+
 TEST_CASE("collectives issued together complete in issue order, also when their handles are dropped",
           "[comm][multirank]") {
   const auto results = run_ranks_for<std::vector<std::int64_t>>(3, [](JobContext context) {

@@ -92,6 +92,25 @@ RendezvousOptions process(int rank, int world_size) {
 
 }  // namespace
 
+TEST_CASE("a rank whose launcher does not answer asks about the launcher, not about rank 0", "[comm]") {
+  const Environment clean({});
+  const net::TcpListener silent;
+  RendezvousOptions options;
+  options.rank = 1;
+  options.world_size = 2;
+  options.token = net::make_token();
+  options.store = silent.address().text();
+  options.limits = test::test_limits();
+  options.limits->join = 200ms;
+  CHECK_THROWS_WITH(rendezvous("env://", options),
+                    ContainsSubstring("is the launcher") && !ContainsSubstring("has rank 0 started"));
+}
+
+TEST_CASE("a rank whose collectives cannot be recorded joins nevertheless", "[comm]") {
+  const Environment environment({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCKSTEP_FLIGHT_DIR", "/proc/nothing"}});
+  CHECK(rendezvous("env://").flight_recorder == nullptr);
+}
+
 TEST_CASE("world size 1 needs no network and no token", "[comm]") {
   const Environment environment({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
   const auto context = rendezvous("env://");

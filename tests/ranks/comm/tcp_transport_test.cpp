@@ -201,6 +201,35 @@ TEST_CASE("a rank of another group is refused, and the right one still comes", "
   for (const std::string& problem : problems) CHECK(problem == "");
 }
 
+TEST_CASE("a rank that connects again, after data was sent to it, is an error at once", "[comm][multirank]") {
+  const auto outcomes = run_ranks(3, [](const JobContext& context) {
+    TcpTransport transport(context, "test", {}, soon());
+    std::vector<std::byte> room(8);
+    if (context.rank == 1) {
+      transport.send(0, header_of(0), {}, soon());
+      try {
+        transport.receive(0, header_of(0), room, soon());
+      } catch (...) {
+        context.store->set("done", "");
+        throw;
+      }
+    } else if (context.rank == 0) {
+      const auto address = net::SocketAddress::parse(context.store->get("generation/0/test/address/1", soon()));
+      const net::Identity identity{net::Role::kCollective, 0, 0, net::checksum(net::as_bytes("test"))};
+      const auto connect = [&] {
+        return net::connect_authenticated(address, context.token, identity, "rank 1", soon());
+      };
+      net::StreamSocket first = connect();
+      net::EncodedHeader message;
+      first.receive_exactly(message, soon());
+      const net::StreamSocket second = connect();
+      (void)context.store->get("done", soon());
+    }  // rank 2 connects to nobody, so that rank 1 still listens
+  });
+  CHECK_THAT(outcomes[1].message(), ContainsSubstring("the connection between rank 1 and rank 0 broke") &&
+                                        ContainsSubstring("connected again"));
+}
+
 namespace {
 
 constexpr std::size_t kPayloadBytes = 1000;

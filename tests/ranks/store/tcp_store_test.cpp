@@ -2,10 +2,12 @@
 
 #include <sys/socket.h>
 
+#include <functional>
 #include <thread>
 
 #include "base/error.hpp"
 #include "net/frame.hpp"
+#include "net/guarded_listener.hpp"
 #include "net/handshake.hpp"
 #include "net/token.hpp"
 #include "store/protocol.hpp"
@@ -125,6 +127,37 @@ TEST_CASE("a value reaches those that wait for it though its setter has gone", "
     }
     CHECK(receive_reply(waiting).value == "v");
   }
+}
+
+TEST_CASE("a get from a server that does not reply ends, and its late reply is not taken for another's", "[store]") {
+  const std::string token = net::make_token();
+  net::GuardedListener listener({}, token, {net::Role::kStore, 0, -1, 0});
+  std::string first, second;
+  const auto outcome_of = [](const std::function<std::string()>& call) {
+    try {
+      return call();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  std::jthread client([&] {
+    TcpStore store(listener.address(), token, 0, 1, soon());
+    first = outcome_of([&] { return store.get("early", Deadline::after(10ms)); });
+    second = outcome_of([&] { return store.try_get("late").value_or("nothing"); });
+  });
+  net::StreamSocket socket = listener.accept(soon()).socket;
+  const auto receive = [&] { return net::receive_frame(socket, {store::kMaxMessageBytes, 0}, soon()).header; };
+  const auto reply = [&](const net::FrameHeader& request, const std::string& text) {
+    const net::FrameHeader header{.type = net::FrameType::kStoreReply, .sequence = request.sequence};
+    net::send_frame(socket, header, store::encode(store::Reply{store::Status::kOk, text}), soon());
+  };
+  const net::FrameHeader early = receive();
+  const net::FrameHeader late = receive();  // the client has given up
+  reply(early, "of early");
+  reply(late, "of late");
+  client.join();
+  CHECK_THAT(first, ContainsSubstring("no reply about early from store (127.0.0.1:"));
+  CHECK(second == "of late");
 }
 
 TEST_CASE("a client that would wait forever waits, and is not answered at once", "[store]") {

@@ -57,6 +57,7 @@ FlightRecorder::FlightRecorder(const std::string& folder, int rank, int world_si
   const UniqueFd fd = make_file(path);
   // Reserved, not only sized: writing to a hole on a full disk would end the rank with SIGBUS.
   if (const int error = ::posix_fallocate(fd.get(), 0, sizeof(File)); error != 0) {
+    ::unlink(path.c_str());  // readers would take it for a damaged one
     throw IoError(concat("sizing ", path), error);
   }
   void* mapped = ::mmap(nullptr, sizeof(File), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);

@@ -11,6 +11,24 @@
 #include "trace/recorder.hpp"
 
 namespace lockstep::comm {
+namespace {
+
+// A call's limit counts from its issue. Tells how much of it had passed when the call began, if that is a good part.
+std::exception_ptr with_time_in_queue(const std::exception_ptr& error, const Deadline& deadline,
+                                      trace::Clock::time_point begin_time) {
+  const std::chrono::nanoseconds waited = deadline.waited(), queued = waited - (trace::Clock::now() - begin_time);
+  if (10 * queued < waited) return error;
+  try {
+    std::rethrow_exception(error);
+  } catch (const TimeoutError& late) {
+    return std::make_exception_ptr(TimeoutError(
+        concat(late.what(), "; the first ", format_seconds(queued), " were before its turn in the group's queue")));
+  } catch (...) {
+    return error;
+  }
+}
+
+}  // namespace
 
 HostProcessGroup::HostProcessGroup(JobContext context)
     : ProcessGroupBackend(std::move(context)),
@@ -69,7 +87,7 @@ std::exception_ptr HostProcessGroup::run_one(const Call& call) noexcept {
     if (world_size() > 1) messages_->flush(call);
     if (call.staging) call.staging->send_back(call.deadline, check);
   } catch (...) {
-    error = std::current_exception();
+    error = with_time_in_queue(std::current_exception(), call.deadline, begin_time);
   }
   record(call, begin_time);
   return finish(call, error);

@@ -131,9 +131,15 @@ void TcpTransport::accept_waiting() {
   }
 }
 
-// If a rank gave up and connected again, its new connection replaces the first.
+// If a rank gave up and connected again, its new connection replaces the first. What went over that is lost, and what
+// is sealed for it cannot be sent over another.
 void TcpTransport::adopt(int peer, net::StreamSocket socket) {
   Peer& entry = peers_[static_cast<std::size_t>(peer)];
+  if (entry.socket.is_open() && !entry.queue.empty()) {
+    throw_broken(peer,
+                 concat("the answer to ", name_of(peer), "'s handshake was lost, so that it connected again, and ",
+                        "messages had gone over the first connection already"));
+  }
   if (!entry.socket.is_open()) --unconnected_;
   context_.log.debug(
       concat("connected to ", socket.peer(), "; frames have a ", socket.frame_mac() == nullptr ? "checksum" : "MAC"));

@@ -86,9 +86,16 @@ std::string JoinBarrier::missing_message(const Deadline& deadline) {
   const std::string start =
       concat("rank ", member_.rank, ": not all ranks joined within ", format_seconds(deadline.waited()));
   const std::string key = prefix_ + "missing";
+  std::int64_t asking = 0;
+  try {
+    asking = store_.add(key + "/count", 1);
+  } catch (const TimeoutError& error) {  // nor may it have replied to the ranks that came
+    return concat(start, "; ", error.what());
+  } catch (const Error&) {
+  }
   try {
     // The first rank asks about each of the others. If all did, a job of P ranks would send P * P requests.
-    if (store_.add(key + "/count", 1) == 1) store_.set(key, who_has_come());
+    if (asking == 1) store_.set(key, who_has_come());
     return start + store_.get(key, Deadline::after(kFindingsLimit));
   } catch (const Error&) {  // that rank, or the store, has gone
     return concat(start, "; another rank's message may say which are missing");
