@@ -19,9 +19,8 @@ using AdamWOptions = AdamOptions;
 class Adam : public Optimizer {
  public:
   /// @param groups  Parameters and their weight decay. @param options  The rest.
-  /// @throws ContractError  A beta outside [0, 1) or an epsilon below 0; a parameter that is not float32; as
-  /// Optimizer's
-  ///                        constructor.
+  /// @throws ContractError  A beta outside [0, 1) or an epsilon below 0; a parameter that is not float32; as the
+  ///                        constructor of Optimizer.
   explicit Adam(std::vector<nn::ParameterGroup> groups, const AdamOptions& options = {});
   /// All parameters of `module` in one group without weight decay.
   explicit Adam(const nn::Module& module, const AdamOptions& options = {});
