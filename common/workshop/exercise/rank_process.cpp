@@ -57,6 +57,7 @@ RankProcess::RankProcess(RankProcess&& other) noexcept
       output_pipe_(std::move(other.output_pipe_)),
       output_(std::move(other.output_)),
       first_output_(std::move(other.first_output_)),
+      printed_bytes_(other.printed_bytes_),
       has_printed_(other.has_printed_) {}
 
 RankProcess::~RankProcess() { kill(); }
@@ -119,12 +120,15 @@ bool RankProcess::is_runnable() const {
 }
 
 void RankProcess::read_output() {
+  constexpr std::uint64_t kMostAtOnce = 1 << 20;
+  const std::uint64_t end = printed_bytes_ + kMostAtOnce;
   char piece[8192];
-  while (output_pipe_.is_open()) {
+  while (output_pipe_.is_open() && printed_bytes_ < end) {
     const ssize_t count = ::read(output_pipe_.get(), piece, sizeof piece);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return;  // no data yet
     if (count == 0) return output_pipe_.reset();
+    printed_bytes_ += static_cast<std::uint64_t>(count);
     output_.append(piece, static_cast<std::size_t>(count));
     take_mark();
     if (output_.size() > 2 * kMostOutput) output_.erase(0, output_.size() - kMostOutput);

@@ -50,8 +50,13 @@ class RankProcess {
   /// True if one of its threads is running or ready to run.
   [[nodiscard]] bool is_runnable() const;
 
-  /// Reads new output without waiting. If there is very much, keeps only the last part.
+  /// Reads new output without waiting, a megabyte at most: a program may print faster than it is read. If there is very
+  /// much, keeps only the last part.
   void read_output();
+  /// The bytes read so far, also those no longer kept.
+  [[nodiscard]] std::uint64_t printed_bytes() const noexcept { return printed_bytes_; }
+  /// Readable when there is new output; -1 after its end.
+  [[nodiscard]] int output_fd() const noexcept { return output_pipe_.is_open() ? output_pipe_.get() : -1; }
   /// Standard output and standard error together, without a sandbox's mark.
   [[nodiscard]] const std::string& output() const noexcept { return output_; }
   /// kSandboxMark if the output began with it; otherwise empty.
@@ -66,6 +71,7 @@ class RankProcess {
   UniqueFd output_pipe_;
   std::string output_;
   std::string first_output_;
+  std::uint64_t printed_bytes_ = 0;
   bool has_printed_ = false;  // at least as many characters as a mark
 };
 

@@ -76,11 +76,14 @@ class Trial {
         return explainer_.explain_end();
       }
       if (ranks_.moves() != moves_) mark_quiet();
+      // A rank that prints much sleeps until its output is read. It is no hang, but it may be a loop.
+      const std::uint64_t printed = ranks_.printed_bytes();
+      const bool is_printing = std::exchange(printed_, printed) != printed;
       const Clock::duration quiet = Clock::now() - quiet_since_;
       if (quiet > (ranks_.have_begun() ? kHangAfter : hang_at_start_after)) {
         const std::int64_t computed = ranks_.processor_time() - processor_time_;
         const std::int64_t passed = std::chrono::duration_cast<milliseconds>(quiet).count();
-        const bool is_idle = !ranks_.is_one_runnable() && computed * kIdleShare < passed;
+        const bool is_idle = !is_printing && !ranks_.is_one_runnable() && computed * kIdleShare < passed;
         idle_looks_ = is_idle ? idle_looks_ + 1 : 0;
         if (idle_looks_ == kIdleLooks)
           return explainer_.explain_hang(ranks_.have_begun() ? kHangAfter : kHangAtStartAfter);
@@ -125,6 +128,7 @@ class Trial {
   std::uint64_t moves_ = 0;
   std::int64_t processor_time_ = 0;
   Clock::time_point quiet_since_;
+  std::uint64_t printed_ = 0;
   int idle_looks_ = 0;  // one after the other
 };
 

@@ -193,12 +193,21 @@ Failure FailureExplainer::explain_hang(std::chrono::milliseconds quiet) {
   return failure;
 }
 
+// Much output takes much time.
+void FailureExplainer::add_printed(Failure& failure) const {
+  constexpr std::uint64_t kMuch = 1'000'000;
+  for (std::size_t i = 0; i < ranks_.all().size(); ++i)
+    if (ranks_.all()[i].process.printed_bytes() > kMuch)
+      failure.evidence.push_back(concat("  rank ", i, " has printed more than a megabyte"));
+}
+
 Failure FailureExplainer::explain_loop(std::chrono::milliseconds limit) {
   fingerprint_ = "loop";
   Failure failure{.verdict = VerdictClass::kLoop,
                   .summary = concat("no rank sends, receives or returns, but ", limit.count() / 1000,
                                     " s of processor time have been used since the last one did"),
                   .next = "look at the loop's condition: which variable in it never changes?"};
+  add_printed(failure);
   for (const std::string& line : stacks()) failure.evidence.push_back("  " + line);
   return failure;
 }
@@ -209,6 +218,7 @@ Failure FailureExplainer::explain_slow(std::chrono::milliseconds budget) {
                   .summary = concat("it moves on, but needs more than ", options_.budget.count(), " ms",
                                     budget > options_.budget ? " (more on this machine)" : ""),
                   .next = "count how often the innermost loop runs, and how many messages there are"};
+  add_printed(failure);
   for (const std::string& line : stacks()) failure.evidence.push_back("  " + line);
   return failure;
 }

@@ -41,6 +41,7 @@ class FailureExplainer {
   void require_started(std::size_t number, const TrialRank& rank) const;
   [[nodiscard]] EndOfProcess end_of(const TrialRank& rank) const;
   [[nodiscard]] std::string who(std::size_t rank) const;
+  void add_printed(Failure& failure) const;
   void append_output(Failure& failure, const std::string& output) const;
   [[nodiscard]] std::vector<std::string> stacks();
 

@@ -122,7 +122,8 @@ bool TrialRanks::are_all_settled_without(int absent) {
 void TrialRanks::look() {
   std::vector<pollfd> events;
   for (const TrialRank& rank : ranks_)
-    if (!rank.is_done()) events.push_back({rank.control.get(), POLLIN, 0});
+    if (!rank.is_done())
+      events.insert(events.end(), {{rank.control.get(), POLLIN, 0}, {rank.process.output_fd(), POLLIN, 0}});
   ::poll(events.data(), events.size(), static_cast<int>(kPollInterval.count()));
   for (TrialRank& rank : ranks_) {
     rank.process.read_output();
@@ -155,6 +156,12 @@ std::uint64_t TrialRanks::moves() const {
   std::uint64_t sum = 0;
   for (int rank = 0; rank < options_.world_size; ++rank)
     sum += board_.of(rank).moves + ranks_[rank].is_done() + ranks_[rank].reader.received_bytes();
+  return sum;
+}
+
+std::uint64_t TrialRanks::printed_bytes() const {
+  std::uint64_t sum = 0;
+  for (const TrialRank& rank : ranks_) sum += rank.process.printed_bytes();
   return sum;
 }
 

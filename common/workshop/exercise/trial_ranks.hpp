@@ -54,6 +54,8 @@ class TrialRanks {
   [[nodiscard]] bool is_one_runnable() const;
   /// Grows with every activity of any rank.
   [[nodiscard]] std::uint64_t moves() const;
+  /// What all of them have printed, in bytes.
+  [[nodiscard]] std::uint64_t printed_bytes() const;
   /// Processor time in milliseconds of ranks that have not answered.
   [[nodiscard]] std::int64_t processor_time() const;
   /// How long they were ready to run without a processor.

@@ -59,6 +59,12 @@ volatile bool has_returned = false;
   has_returned = true;
 }
 
+// 64 MB, or without end.
+void print_much(bool has_end) {
+  const std::string much(1 << 20, 'x');
+  for (int i = 0; !has_end || i < 64; ++i) std::cout << much << std::flush;
+}
+
 void receive_from_next(Question& question) {
   float value = 0;
   question.link((question.rank() + 1) % question.world_size()).receive(std::span(&value, 1));
@@ -108,6 +114,7 @@ Answer answer(Question& question) {
   if (what == "throw a long text") throw std::runtime_error("\033[2J" + std::string(50 << 20, 'x'));
   if (what == "name a verdict") throw KernelFault({{question.get<std::string>("verdict"), "", "", {}, "", ""}});
   if (what == "answer many values") answer_many_values();
+  if (what == "print much" || what == "print without end") print_much(what == "print much");
   if (what == "do nothing yet") todo("99.9 everything");
   Answer answer;
   if (what == "start a process") {

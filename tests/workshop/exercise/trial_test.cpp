@@ -90,6 +90,15 @@ TEST_CASE("a rank that computes without end is a loop, with its place, and no ha
   CHECK_THAT(evidence_of(outcome), ContainsSubstring("loop_forever at " + place_of("while (is_running)")));
 }
 
+TEST_CASE("a rank that prints much is no hang: it answers in the end, or prints in a loop", "[exercise]") {
+  const Outcome much = try_scenario("print much", 1, std::chrono::seconds(120));
+  CHECK(much.failure.verdict == VerdictClass::kPassed);
+  CHECK(much.ranks.front().output.size() < 1'000'000);
+  const Outcome endless = try_scenario("print without end", 1, std::chrono::seconds(120));
+  CHECK(endless.failure.verdict == VerdictClass::kLoop);
+  CHECK_THAT(evidence_of(endless), ContainsSubstring("rank 0 has printed more than a megabyte"));
+}
+
 TEST_CASE("ranks that move on but not fast enough are slow", "[exercise]") {
   CHECK(try_scenario("move slowly", 2, std::chrono::milliseconds(500)).failure.verdict == VerdictClass::kSlow);
 }
