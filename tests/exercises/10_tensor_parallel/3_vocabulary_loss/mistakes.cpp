@@ -25,6 +25,8 @@ constexpr Mistake kMistakes[] = {
      "Only the rank that has the target subtracts 1."},
     {"end_is_own", "the column after the last one counts as this rank's own", "column < columns, not <=."},
     {"targets_not_shifted", "targets are taken for columns of the share", "Subtract first_column."},
+    {"equal_shares", "rank r's share is taken to begin at column r times its own number of columns",
+     "Ranks may have different numbers of columns: subtract first_column."},
     {"target_on_its_rank_only", "ranks that do not have the target return a loss without its logit",
      "The rank that has it tells the others."},
     {"target_averaged", "the target's logit is averaged over the ranks", "Only one rank has it: the sum is the logit."},
@@ -145,8 +147,10 @@ Divisors divisors(std::span<const std::int32_t> targets, int ranks) {
 
 }  // namespace
 
-VocabularyLoss vocabulary_cross_entropy(const LogitsShare& logits, std::span<const std::int32_t> targets,
+VocabularyLoss vocabulary_cross_entropy(const LogitsShare& share, std::span<const std::int32_t> targets,
                                         ShardCollectives& group) {
+  LogitsShare logits = share;
+  if (is_mistake("equal_shares")) logits.first_column = logits.columns * group.rank();
   const auto rows = static_cast<std::size_t>(logits.rows), columns = static_cast<std::size_t>(logits.columns),
              ranks = static_cast<std::size_t>(group.world_size());
   std::vector<Statistics> own;
