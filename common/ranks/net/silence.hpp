@@ -8,7 +8,7 @@
 namespace lockstep::net {
 
 /// The length of a wait that ended at its deadline: "5.0 s", or "the last 0.3 s of 5.0 s" if something moved before.
-/// @param since  The last time when something moved, or the begin of the wait.
+/// @param since  The last time when something moved, or when the wait began.
 [[nodiscard]] std::string format_silence(Deadline::Clock::time_point since, const Deadline& deadline);
 
 }  // namespace lockstep::net
