@@ -18,6 +18,7 @@
 
 #include "base/error.hpp"
 #include "net/resolve.hpp"
+#include "net/silence.hpp"
 
 namespace lockstep::net {
 namespace {
@@ -33,13 +34,6 @@ bool wait_for(int fd, short events, const Deadline& deadline) {
     if (ready < 0 && errno != EINTR) throw IoError("poll", errno);
     if (deadline.has_expired()) return false;
   }
-}
-
-// "5.0 s", or "the last 0.3 s of 5.0 s" if something moved before that.
-std::string silence(Deadline::Clock::time_point since, const Deadline& deadline) {
-  const std::chrono::nanoseconds silent = Deadline::Clock::now() - since, waited = deadline.waited();
-  if (silent >= waited * 9 / 10) return format_seconds(waited);
-  return concat("the last ", format_seconds(silent), " of ", format_seconds(waited));
 }
 
 // True if no network lies between the ends: different hosts or network namespaces have different addresses.
@@ -156,7 +150,7 @@ void StreamSocket::send_all(std::span<const std::byte> header, std::span<const s
       }
       const auto idle_since = Deadline::Clock::now();
       if (wait_writable(deadline)) continue;
-      throw TimeoutError(concat(peer_, " took no data for ", silence(idle_since, deadline), amounts()));
+      throw TimeoutError(concat(peer_, " took no data for ", format_silence(idle_since, deadline), amounts()));
     }
   } catch (const IoError& error) {
     throw IoError(concat(error.what(), amounts()));
@@ -177,7 +171,7 @@ void StreamSocket::receive_exactly(std::span<std::byte> bytes, const Deadline& d
       }
       const auto idle_since = Deadline::Clock::now();
       if (wait_readable(deadline)) continue;
-      throw TimeoutError(concat("no data from ", peer_, " for ", silence(idle_since, deadline), amounts()));
+      throw TimeoutError(concat("no data from ", peer_, " for ", format_silence(idle_since, deadline), amounts()));
     }
   } catch (const IoError& error) {
     throw IoError(concat(error.what(), amounts()));

@@ -122,6 +122,20 @@ TEST_CASE("a silent peer is named with the amounts at the deadline", "[comm][mul
   CHECK_THAT(outcomes[0].message(), ContainsSubstring("rank 1") && ContainsSubstring("0 of 1064 bytes received"));
 }
 
+TEST_CASE("a peer that falls silent is told from one that has said nothing", "[comm][multirank]") {
+  const auto outcomes = run_ranks(2, [](const JobContext& context) {
+    TcpTransport transport(context, "test", {1 - context.rank}, soon());
+    if (context.rank == 0) {
+      const auto deadline = Deadline::after(300ms);
+      std::this_thread::sleep_for(200ms);  // as if earlier messages of the call came slowly
+      std::vector<std::byte> room(1000);
+      transport.receive(1, header_of(0), room, deadline);
+    }
+    stay_away(context);
+  });
+  CHECK_THAT(outcomes[0].message(), ContainsSubstring("no data from rank 1") && ContainsSubstring("for the last 0."));
+}
+
 TEST_CASE("a deadline over TCP counts the whole message, of which some has arrived", "[comm][multirank]") {
   const std::vector<std::byte> bytes(32 << 20);  // more than the kernel's buffers hold
   const auto outcomes = run_ranks(2, [&](const JobContext& context) {

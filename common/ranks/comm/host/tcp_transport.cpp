@@ -13,6 +13,7 @@
 #include "comm/get_or_fail.hpp"
 #include "comm/shared_memory/doorbell.hpp"
 #include "net/bytes.hpp"
+#include "net/silence.hpp"
 #include "store/store.hpp"
 
 namespace lockstep::comm {
@@ -230,16 +231,23 @@ class TcpTransport::Idling {
   // Returns false at the deadline.
   bool pause(int receiving_from, const Deadline& deadline) {
     const auto now = Clock::now();
-    if (!std::exchange(is_idle_, true)) spin_end_ = now + transport_.spinning_.time_to_spin();
+    if (!std::exchange(is_idle_, true)) {
+      idle_since_ = now;
+      spin_end_ = now + transport_.spinning_.time_to_spin();
+    }
     if (now >= spin_end_) return transport_.sleep_until_ready(receiving_from, deadline);
     if (!transport_.spinning_.offer_processor()) spin_end_ = now;
     return true;
   }
   void has_moved() noexcept { is_idle_ = false; }
+  // After pause() has returned false.
+  [[nodiscard]] std::string silence(const Deadline& deadline) const {
+    return net::format_silence(idle_since_, deadline);
+  }
 
  private:
   TcpTransport& transport_;
-  Clock::time_point spin_end_;
+  Clock::time_point idle_since_, spin_end_;
   bool is_idle_ = false;
 };
 
@@ -271,7 +279,7 @@ void TcpTransport::receive(int peer, const net::FrameHeader& expected, std::span
                                   format_seconds(deadline.waited()), amounts()));
       }
     } else if (!idling.pause(peer, deadline)) {
-      throw TimeoutError(concat("no data from ", socket.peer(), " for ", format_seconds(deadline.waited()), amounts()));
+      throw TimeoutError(concat("no data from ", socket.peer(), " for ", idling.silence(deadline), amounts()));
     }
   }
   net::check_payload(encoded, bytes, socket.peer(), socket.frame_mac());
