@@ -1,4 +1,4 @@
-// What optimizers and clipping refuse.
+// Refusals of optimizers and of clipping.
 #include <array>
 #include <limits>
 #include <vector>

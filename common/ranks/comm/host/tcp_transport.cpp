@@ -132,8 +132,8 @@ void TcpTransport::accept_waiting() {
   }
 }
 
-// If a rank gave up and connected again, its new connection replaces the first. What went over that is lost, and what
-// is sealed for it cannot be sent over another.
+// If a rank gave up and connected again, its new connection replaces the first. Messages that went over that one are
+// lost, and those sealed for it cannot be sent over another.
 void TcpTransport::adopt(int peer, net::StreamSocket socket) {
   Peer& entry = peers_[static_cast<std::size_t>(peer)];
   if (entry.socket.is_open() && !entry.queue.empty()) {
