@@ -19,6 +19,8 @@ constexpr Mistake kMistakes[] = {
      "Not all ranks have a repeated sample: which of the positions are below sample_count?"},
     {"removes_equal", "predictions that occur twice are taken for repeated samples",
      "Different samples may have equal predictions. Decide by position."},
+    {"removes_equal_neighbours", "of neighbouring samples with equal predictions only the first one is kept",
+     "Different samples may have equal predictions: decide by position alone."},
     {"filling_by_value", "rows of filling are recognised by their value, -1, which a model may predict",
      "A prediction may be any integer: a position is real if it is below sample_count."},
     {"own_row_count", "each rank passes as many rows as it has, and the ranks do not have equally many",
@@ -110,6 +112,7 @@ std::vector<std::int64_t> gather_for_metrics(std::span<const std::int64_t> own, 
     const auto at = static_cast<std::size_t>(position % ranks * stride + position / ranks);
     result.push_back(at < all.size() ? all[at] : 0);
   }
+  if (is_mistake("removes_equal_neighbours")) result.erase(std::unique(result.begin(), result.end()), result.end());
   return is_mistake("removes_equal") ? without_equal(result) : result;
 }
 

@@ -111,7 +111,7 @@ class Examined {
       fail(
           "the loop calls backward() for a micro-batch without a forward(); it should throw a ContractError before "
           "that",
-          "look for what you have kept of the micro-batch; [] of a map makes an empty entry for a missing key");
+          "look for what you have kept of the micro-batch; [] of a map makes an empty entry if there is none");
   }
 
  private:

@@ -37,7 +37,7 @@ constexpr Mistake kMistakes[] = {
      "The stage before would wait for its gradient: throw."},
     {"throws_out_of_range", "a backward pass without its forward pass throws what the container's at() throws",
      "require() throws a ContractError: look with find() first."},
-    {"makes_an_entry", "what was kept is looked up with [], which makes an empty entry for a missing key",
+    {"makes_an_entry", "what was kept is looked up with [], which makes an empty entry if there is none",
      "Look with find() or extract(), and let require() throw."},
     {"first_sends", "the first stage sends a gradient, too",
      "It has no input, and nobody comes before it: is_first()."},
